@@ -1,0 +1,7 @@
+"""Where manifests and engines meet: what is started, on what, and how the engine reads it."""
+
+from shardlint.deployment.deployment import Deployment, FlagProblem
+from shardlint.deployment.knobs import KNOBS, Knob
+from shardlint.deployment.launch import Launch, Server, Word
+
+__all__ = ["KNOBS", "Deployment", "FlagProblem", "Knob", "Launch", "Server", "Word"]

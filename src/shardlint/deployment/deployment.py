@@ -1,0 +1,47 @@
+"""One engine instance as its engine understands it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardlint.deployment.launch import Server
+from shardlint.findings import Located, Maybe, Span, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class FlagProblem:
+    """A flag that the engine would not take as written: the engine's own words, for rules to judge."""
+
+    at: Located[Any] | Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What one engine instance was told. Knobs that were not written are absent; defaults are the engine's."""
+
+    name: str
+    kind: str
+    form: str
+    at: Span
+    engine: str
+    server: Server
+    image_tag: Maybe[str] | None = None
+    engine_version: Maybe[str] | None = None
+    """A release of the engine; Unknown for latest, nightly, digests and images that count by their own numbers."""
+    model: Maybe[str] | None = None
+    knobs: Mapping[str, Maybe[Any]] = field(default_factory=dict)
+    engine_fields: Mapping[str, Maybe[Any]] = field(default_factory=dict)
+    gpus_per_pod: Maybe[int] | None = None
+    gpu: Maybe[str] | None = None
+    pods: Maybe[int] | None = None
+    replicas: Maybe[int] | None = None
+    flag_problems: tuple[FlagProblem, ...] = ()
+    open_words: tuple[Unknown, ...] = ()
+    """Words that may hold any number of further flags (`$EXTRA_ARGS`): what is not written may stand there."""
+
+    @property
+    def env(self) -> Mapping[str, Maybe[str]]:
+        return self.server.primary.env

@@ -1,0 +1,45 @@
+"""The closed list of knobs: what any engine can be told that has a bearing on the layout, under one name each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+KnobType = Literal["int", "float", "bool", "str", "size"]
+"""size: an int that may be written as 32k, 1M, or -1/auto for "work it out" (then the value is None)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    name: str
+    type: KnobType
+
+
+KNOBS: dict[str, Knob] = {
+    knob.name: knob
+    for knob in (
+        Knob("tensor_parallel_size", "int"),
+        Knob("pipeline_parallel_size", "int"),
+        Knob("data_parallel_size", "int"),
+        Knob("data_parallel_size_local", "int"),
+        Knob("data_parallel_rank", "int"),
+        Knob("data_parallel_start_rank", "int"),
+        Knob("data_parallel_backend", "str"),
+        Knob("prefill_context_parallel_size", "int"),
+        Knob("decode_context_parallel_size", "int"),
+        Knob("enable_expert_parallel", "bool"),
+        Knob("expert_parallel_size", "int"),
+        Knob("nnodes", "int"),
+        Knob("node_rank", "int"),
+        Knob("headless", "bool"),
+        Knob("distributed_executor_backend", "str"),
+        Knob("dtype", "str"),
+        Knob("quantization", "str"),
+        Knob("kv_cache_dtype", "str"),
+        Knob("max_model_len", "size"),
+        Knob("max_num_seqs", "int"),
+        Knob("max_num_batched_tokens", "size"),
+        Knob("gpu_memory_utilization", "float"),
+        Knob("pp_layer_partition", "str"),
+    )
+}

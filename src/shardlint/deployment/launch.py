@@ -1,0 +1,64 @@
+"""What manifests yield (launches) and what they make together (servers)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from shardlint.findings import Located, Maybe, Span, Unknown
+
+Word = Located[str] | Unknown
+"""One word of a command line. An unknown one keeps its text in `spelled` (`--port=${PORT}`)."""
+
+NOTHING: Mapping[str, Maybe[str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One command that a manifest starts, with its surroundings. A container's script yields one per command.
+
+    `None` means: not written. `Unknown` means: written, but not to be told from the file.
+    """
+
+    name: str
+    """The contract's name: `Deployment/x`, `service/x`, a script's file name."""
+    kind: str
+    """The object's kind as written (`Deployment`, `LeaderWorkerSet`), `service`, `script`, `command`."""
+    form: str
+    """The file in `manifests/` that read it."""
+    at: Span
+    """The first word of the command, or the object's name where none is written."""
+    argv: tuple[Word, ...] = ()
+    entrypoint_of_image: bool = False
+    """True where the image's own entrypoint stands before `argv` (Kubernetes `args` without `command`)."""
+    env: Mapping[str, Maybe[str]] = field(default_factory=lambda: NOTHING)
+    image: Maybe[str] | None = None
+    """The whole reference, `registry/name:tag@digest`."""
+    gpus_per_pod: Maybe[int] | None = None
+    """Cards that each pod (host) of the launch can use."""
+    gpu: Maybe[str] | None = None
+    """The card as named: label, accelerator, machine type."""
+    pods: Maybe[int] | None = None
+    """Pods that the controller makes into one group (LWS size)."""
+    replicas: Maybe[int] | None = None
+    """Independent copies."""
+    unit: str = ""
+    """The container (or script) that the command runs in; commands of one unit run one after another."""
+    group: str = ""
+    """Launches with the same non-empty group form one engine instance (leader and worker of a LeaderWorkerSet)."""
+    role: str = ""
+    """`leader` or `worker` inside a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One engine instance: the launch that starts the engine, and those that help it (workers, ray heads)."""
+
+    engine: str
+    """The engine's name (`vllm`, `sglang`, `trtllm`, `tgi`, `other`)."""
+    primary: Launch
+    others: tuple[Launch, ...] = ()
+    pods: Maybe[int] | None = None
+    """Pods or hosts that make one instance."""
+    replicas: Maybe[int] | None = None

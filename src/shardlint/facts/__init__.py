@@ -1,0 +1,6 @@
+"""What is true outside the manifest: model geometry, GPUs and machines."""
+
+from shardlint.facts.geometry import Geometry
+from shardlint.facts.hardware import Accelerator, Machine
+
+__all__ = ["Accelerator", "Geometry", "Machine"]

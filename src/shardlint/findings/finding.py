@@ -1,0 +1,136 @@
+"""What a rule says, what a report holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardlint.findings.places import Located, Span
+from shardlint.findings.vocabulary import Certainty, Effect, Severity
+
+PAGES = "https://shardlint.dev/rules/"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that has a part in the fault, and what it says."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a rule yields.
+
+    `at` is the written value that would have to change; where it was written nowhere the check puts the finding
+    on the model, else on the first word of the command.  `message` is one sentence with every number in digits,
+    `sum` one line of arithmetic, `help` legal values, the nearest first.  `severity`, `effect` and `certainty`
+    replace the rule's own where one rule has several outcomes.
+    """
+
+    at: Located[Any] | Span | None
+    message: str
+    sum: str | None = None
+    help: tuple[str, ...] = ()
+    related: tuple[tuple[Located[Any] | Span | None, str], ...] = ()
+    severity: Severity | None = None
+    effect: Effect | None = None
+    certainty: Certainty = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One opinion: its code and name, the user's question it answers, and the function that judges.
+
+    `judge` asks for what it needs by the names of its parameters (see `shardlint.check.facts`); a parameter with
+    a default may be missing.  `applies`, where there is one, asks in the same way and decides cheaply whether the
+    question arises at all, so that what is beside the point is not reported as unchecked.
+    """
+
+    code: str
+    name: str
+    family: str
+    severity: Severity
+    effect: Effect | None
+    judge: Callable[..., Iterable[Problem]]
+    applies: Callable[..., bool] | None = None
+    page: str = ""
+
+    @property
+    def url(self) -> str:
+        return PAGES + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault at one place, as reports print it (the contract's fields)."""
+
+    code: str
+    rule: str
+    family: str
+    severity: Severity
+    effect: Effect | None
+    certainty: Certainty
+    span: Span
+    message: str
+    sum: str | None = None
+    help: tuple[str, ...] = ()
+    url: str = ""
+    related: tuple[Related, ...] = ()
+    deployment: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.span.path
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+    @property
+    def column(self) -> int:
+        return self.span.column
+
+    @property
+    def end_line(self) -> int:
+        return self.span.end_line
+
+    @property
+    def end_column(self) -> int:
+        return self.span.end_column
+
+
+@dataclass(frozen=True, slots=True)
+class NotChecked:
+    """A rule that did not run on a deployment: what it missed, why, and what would settle it."""
+
+    deployment: str
+    rule: str
+    missing: str
+    reason: str
+    settle_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileNote:
+    """A file that was looked at: the form it was read as, or why nothing was read from it."""
+
+    path: str
+    form: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that one run found. `deployments` are `shardlint.deployment.Deployment`s."""
+
+    findings: tuple[Finding, ...] = ()
+    ignored: tuple[Finding, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+    files: tuple[FileNote, ...] = ()
+    deployments: tuple[Any, ...] = field(default=())
+
+    def count(self, severity: Severity) -> int:
+        return sum(finding.severity == severity for finding in self.findings)

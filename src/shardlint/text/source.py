@@ -1,0 +1,84 @@
+"""A file's text, stretches of it, and where a run gets other files from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shardlint.findings import Span, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file, already decoded. `path` is as the user gave it; offsets count characters of `text` from 0."""
+
+    path: str
+    text: str
+    _line_starts: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    def span(self, start: int, end: int) -> Span:
+        """The place of `text[start:end]`."""
+        if not self._line_starts:  # filled on first use: most files are never asked
+            self._line_starts.append(0)
+            at = self.text.find("\n")
+            while at >= 0:
+                self._line_starts.append(at + 1)
+                at = self.text.find("\n", at + 1)
+        line = bisect_right(self._line_starts, start)
+        end_line = bisect_right(self._line_starts, end)
+        return Span(
+            self.path,
+            line,
+            start - self._line_starts[line - 1] + 1,
+            end_line,
+            end - self._line_starts[end_line - 1] + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Text that was decoded from a stretch of a source (a YAML scalar), and where each character of it stands.
+
+    `offsets[i]` is the place in `source.text` of `text[i]`; its last entry is the end, so it has one more entry
+    than `text` has characters.
+    """
+
+    text: str
+    source: Source
+    offsets: Sequence[int]
+
+    def span(self, start: int, end: int) -> Span:
+        """The place in the file of `text[start:end]`, quotes and folds between them included."""
+        first = self.offsets[start]
+        last = self.offsets[end - 1] + 1 if end > start else first
+        return self.source.span(first, last)
+
+    @classmethod
+    def whole(cls, source: Source) -> Fragment:
+        """A file that is all one text (a shell script)."""
+        return cls(source.text, source, range(len(source.text) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """What is known of one model from files: its config.json and the side files beside it, by name."""
+
+    model_id: str
+    config: Source
+    side_files: tuple[tuple[str, Source], ...] = ()
+    origin: str = ""
+    """Where they were found, in words: "--models models.json", "the Hugging Face cache"."""
+
+
+class Library(Protocol):
+    """What a check may ask of the world outside its sources. `front` reads the disk; tests give a dict."""
+
+    def sibling(self, path: str) -> Source | Unknown:
+        """A file that a manifest names, by its path; only inside the scanned roots."""
+        ...
+
+    def model(self, model_id: str) -> ModelFiles | Unknown:
+        """The files of a model by the id or path that the engine is given; never over the network."""
+        ...
