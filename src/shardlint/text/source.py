@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 from shardlint.findings import Span, Unknown
+
+MASK = "\U0010f5a5"
+"""Stands for each character of a template, or of a hole in a text, while it is parsed: private use, so never text."""
+
+NO_HOLES: Mapping[int, Unknown] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,22 @@ class Fragment:
     text: str
     source: Source
     offsets: Sequence[int]
+    holes: Mapping[int, Unknown] = field(default_factory=lambda: NO_HOLES)
+    """What a run of MASK stands for, by the index where it begins; a template where nothing is said."""
+
+    def restored(self) -> str:
+        """The text with what was masked in it as the file has it."""
+        if MASK not in self.text:
+            return self.text
+        return "".join(
+            self.source.text[self.offsets[at]] if character == MASK else character
+            for at, character in enumerate(self.text)
+        )
+
+    def part(self, start: int, end: int) -> Fragment:
+        """`text[start:end]` as a fragment of its own."""
+        holes = {at - start: hole for at, hole in self.holes.items() if start <= at < end}
+        return Fragment(self.text[start:end], self.source, self.offsets[start : end + 1], holes)
 
     def span(self, start: int, end: int) -> Span:
         """The place in the file of `text[start:end]`, quotes and folds between them included."""

@@ -1,0 +1,60 @@
+"""A file as documents: which language it is in, what its documents hold, what could not be read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from shardlint.findings import Problem
+from shardlint.text.nodes import Node
+from shardlint.text.source import Fragment, Source
+
+Kind = Literal["yaml", "shell"]
+
+SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm")
+YAML_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".tpl")
+_SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z|a)?sh\b")
+_YAML_START = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:---(?:\s|$)|%YAML|[\"']?[\w./-]+[\"']?\s*:(?:\s|$)|- |[\[{])")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML or JSON document (`root`, None where it is empty) or one shell script (`script`)."""
+
+    source: Source
+    kind: Kind
+    root: Node | None = None
+    script: Fragment | None = None
+    templated: bool = False
+    """Whether a template (Go, Jinja) decides any part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a file holds, and what could not be read of it (family `file`)."""
+
+    documents: tuple[Document, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def kind_of(source: Source) -> Kind:
+    """By the name's ending and the first line, then by the look of the text. JSON counts as YAML."""
+    path = source.path.lower()
+    if path.endswith(SHELL_SUFFIXES):
+        return "shell"
+    if path.endswith(YAML_SUFFIXES):
+        return "yaml"
+    head = source.text[:4096].removeprefix("\ufeff")
+    if head.startswith("#!"):
+        return "shell" if _SHEBANG.match(head) else "yaml"
+    return "yaml" if _YAML_START.match(head) else "shell"
+
+
+def documents(source: Source) -> Parsed:
+    """The documents of a file. Never raises for what the file says: see `Parsed.problems`."""
+    if kind_of(source) == "shell":
+        return Parsed((Document(source, "shell", script=Fragment.whole(source)),))
+    from shardlint.text import yaml
+
+    return yaml.documents(source)

@@ -1,0 +1,313 @@
+"""YAML and JSON values that know where they stand: lazy wrappers over the nodes of PyYAML's composer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardlint.findings import Located, Span, Unknown
+from shardlint.text.source import MASK, Fragment, Source
+
+CORE_TAGS = "tag:yaml.org,2002:"
+NULL = CORE_TAGS + "null"
+MERGE = CORE_TAGS + "merge"
+WALK_LIMIT = 2_000_000
+"""Nodes that one walk visits at most; the largest manifests have some ten thousand."""
+
+_PROPERTIES = re.compile(r"(?:[&!][^\s]*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|$))+")
+_TAIL = re.compile(r"(?:\s|^[ \t]*#[^\n]*$)*\Z", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Page:
+    """What the nodes of one document share: the file, the text that the parser saw, and where it begins."""
+
+    source: Source
+    text: str
+    """As long as `source.text`; differs from it only where a template was masked."""
+    base: int = 0
+    """Place in the file of the first character that the parser saw."""
+    masks: list[tuple[int, int]] = field(default_factory=list)
+    """Stretches of the file that were masked, in order."""
+    json: bool = False
+    _wrapped: dict[int, Node] = field(default_factory=dict)
+
+    def wrap(self, node: Any) -> Node:
+        """The wrapper of a composed node; the same one each time."""
+        wrapped = self._wrapped.get(id(node))
+        if wrapped is None:
+            wrapped = self._wrapped[id(node)] = _KINDS[node.id](node, self)
+        return wrapped
+
+    def masked(self, start: int, end: int) -> bool:
+        """Whether a template stands between two places of the file."""
+        return any(first < end and start < last for first, last in self.masks)
+
+
+class Node:
+    """A value of a document. Compares by identity: an alias yields the very node of its anchor."""
+
+    __slots__ = ("_node", "_page")
+
+    def __init__(self, node: Any, page: Page) -> None:
+        self._node = node
+        self._page = page
+
+    @property
+    def tag(self) -> str:
+        """The resolved tag; `!Ref` and its like as written."""
+        return str(self._node.tag)
+
+    @property
+    def start(self) -> int:
+        """Place in the file of the first character, anchor and tag left out."""
+        start: int = self._node.start_mark.index + self._page.base
+        text = self._page.text
+        if text[start : start + 1] in ("&", "!") and (properties := _PROPERTIES.match(text, start, self._mark_end)):
+            return properties.end()
+        return start
+
+    @property
+    def end(self) -> int:
+        """Place in the file after the last character."""
+        return self._mark_end
+
+    @property
+    def _mark_end(self) -> int:
+        return int(self._node.end_mark.index) + self._page.base
+
+    @property
+    def source(self) -> Source:
+        return self._page.source
+
+    @property
+    def span(self) -> Span:
+        return self._page.source.span(self.start, self.end)
+
+    @property
+    def spelled(self) -> str:
+        """The text as written, quotes included."""
+        return self._page.source.text[self.start : self.end]
+
+    @property
+    def templated(self) -> bool:
+        """Whether any part of it is decided by a template."""
+        return bool(self._page.masks) and self._page.masked(self.start, self.end)
+
+    def get(self, *path: str | int) -> Node | None:
+        """The node at a path of keys and indexes below this one; None where nothing is written."""
+        here: Node | None = self
+        for step in path:
+            here = here._child(step) if here is not None else None
+        return here
+
+    def _child(self, step: str | int) -> Node | None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.span.line}:{self.span.column} {self.spelled[:40]!r}>"
+
+
+class _Collection(Node):
+    """Ends where its last entry does: the parser's own mark stands before the next token, comments included."""
+
+    __slots__ = ()
+
+    @property
+    def end(self) -> int:
+        end = self._mark_end
+        if self._node.flow_style:
+            return end
+        start = self.start
+        text = self._page.text[start:end]
+        tail = _TAIL.search(text.rstrip())
+        return start + (tail.start() if tail else len(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A key that one mapping has twice: the later one wins in most readers, strict ones refuse."""
+
+    key: str
+    first: Span
+    again: Span
+
+
+class Mapping(_Collection):
+    """A mapping; merge keys (`<<`) are resolved, explicit keys win, of duplicate keys the last."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, node: Any, page: Page) -> None:
+        super().__init__(node, page)
+        self._index: dict[str, tuple[Any, Any]] | None = None
+
+    def _entries(self) -> dict[str, tuple[Any, Any]]:
+        if self._index is None:
+            self._index = _merged(self._node)
+        return self._index
+
+    def _child(self, step: str | int) -> Node | None:
+        entry = self._entries().get(str(step))
+        return self._page.wrap(entry[1]) if entry else None
+
+    def key(self, name: str) -> Scalar | None:
+        """The key node itself, to point at."""
+        entry = self._entries().get(name)
+        return self._scalar(entry[0]) if entry else None
+
+    def items(self) -> Iterator[tuple[Scalar, Node]]:
+        """Keys and values, merged ones last."""
+        for key, value in self._entries().values():
+            yield self._scalar(key), self._page.wrap(value)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries()
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    @property
+    def duplicates(self) -> tuple[Duplicate, ...]:
+        """Keys written more than once in this mapping itself."""
+        first: dict[str, Any] = {}
+        found = []
+        for key, _ in self._node.value:
+            if key.id != "scalar" or key.tag == MERGE:
+                continue
+            if key.value in first:
+                found.append(Duplicate(key.value, self._page.wrap(first[key.value]).span, self._page.wrap(key).span))
+            else:
+                first[key.value] = key
+        return tuple(found)
+
+    def _children(self) -> Iterator[Any]:
+        for pair in self._node.value:
+            yield from pair
+
+    def _scalar(self, key: Any) -> Scalar:
+        scalar = self._page.wrap(key)
+        assert isinstance(scalar, Scalar)
+        return scalar
+
+
+def _merged(node: Any) -> dict[str, tuple[Any, Any]]:
+    """Entries by key. Sources of `<<` are visited once each, so neither cycles nor repetition cost anything."""
+    entries: dict[str, tuple[Any, Any]] = {}
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        mapping = waiting.pop()
+        if id(mapping) in seen:
+            continue
+        seen.add(id(mapping))
+        own: dict[str, tuple[Any, Any]] = {}
+        sources: list[Any] = []
+        for key, value in mapping.value:
+            if key.tag == MERGE:
+                sources.extend(source for source in _merge_sources(value) if source.id == "mapping")
+            elif key.id == "scalar":
+                own[key.value] = (key, value)
+        for name, entry in own.items():
+            entries.setdefault(name, entry)
+        waiting.extend(reversed(sources))
+    return entries
+
+
+def _merge_sources(value: Any) -> list[Any]:
+    return list(value.value) if value.id == "sequence" else [value]
+
+
+class Sequence(_Collection):
+    """A sequence of nodes."""
+
+    __slots__ = ()
+
+    def _child(self, step: str | int) -> Node | None:
+        return self[step] if isinstance(step, int) and -len(self) <= step < len(self) else None
+
+    def __len__(self) -> int:
+        return len(self._node.value)
+
+    def __getitem__(self, index: int) -> Node:
+        return self._page.wrap(self._node.value[index])
+
+    def __iter__(self) -> Iterator[Node]:
+        for node in self._node.value:
+            yield self._page.wrap(node)
+
+    def _children(self) -> Iterator[Any]:
+        yield from self._node.value
+
+
+class Scalar(Node):
+    """A single value; always text, whatever YAML 1.1 would make of it."""
+
+    __slots__ = ()
+
+    @property
+    def end(self) -> int:
+        if self._node.style not in ("|", ">"):
+            return self._mark_end
+        start = self.start
+        return start + len(self._page.text[start : self._mark_end].rstrip())
+
+    @property
+    def style(self) -> str:
+        """`''` plain, `'`, `"`, `|` or `>`."""
+        return self._node.style or ""
+
+    @property
+    def text(self) -> str:
+        """The value; a template in it stands as it was written."""
+        if self._page.masks and self.templated:
+            return self.fragment().restored()
+        return str(self._node.value)
+
+    @property
+    def is_null(self) -> bool:
+        """Nothing, `~` or `null`, unquoted, and no template either."""
+        return self._node.tag == NULL and not self.templated
+
+    def fragment(self) -> Fragment:
+        """The value with the place of each of its characters; templates in it stand as runs of MASK."""
+        from shardlint.text.scalars import decode
+
+        start, end = self.start, self._mark_end
+        offsets = decode(self._page.text[start:end], self.style, self._node.value, start)
+        return Fragment(self._node.value, self._page.source, offsets)
+
+    def located(self) -> Located[str] | Unknown:
+        """The value and its place; Unknown where a template or an application's tag (`!Ref`) decides it."""
+        span, spelled = self.span, self.spelled
+        if self._page.masks and self.templated:
+            return Unknown("templated", span, spelled, settle_by="render the template first")
+        if not self.tag.startswith(CORE_TAGS) and self.tag != "!":
+            return Unknown(f"the tag {self.tag} decides it", span, spelled)
+        return Located(str(self._node.value), span, spelled)
+
+
+_KINDS = {"mapping": Mapping, "sequence": Sequence, "scalar": Scalar}
+
+
+def walk(node: Node | None) -> Iterator[Node]:
+    """Every node from this one down, keys included, in the order of the file, each once however often aliased."""
+    if node is None:
+        return
+    page = node._page
+    seen: set[int] = set()
+    waiting = [node._node]
+    while waiting and len(seen) < WALK_LIMIT:
+        raw = waiting.pop()
+        if id(raw) in seen:
+            continue
+        seen.add(id(raw))
+        wrapped = page.wrap(raw)
+        yield wrapped
+        if isinstance(wrapped, Mapping | Sequence):
+            waiting.extend(reversed(list(wrapped._children())))
+
+
+__all__ = ["MASK", "Duplicate", "Mapping", "Node", "Page", "Scalar", "Sequence", "walk"]
