@@ -2,5 +2,6 @@
 
 from shardlint.facts.geometry import Geometry
 from shardlint.facts.hardware import Accelerator, Machine
+from shardlint.facts.models import geometry_of
 
-__all__ = ["Accelerator", "Geometry", "Machine"]
+__all__ = ["Accelerator", "Geometry", "Machine", "geometry_of"]

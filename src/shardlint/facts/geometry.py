@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardlint.findings import Located, Maybe
+from shardlint.facts.readers import READERS
+from shardlint.facts.reading import Reading
+from shardlint.findings import Maybe, Unknown
+from shardlint.text.source import Source
+
+
+class Facts(Mapping[str, Maybe[Any]]):
+    """The facts of one config, each worked out when it is first asked for."""
+
+    __slots__ = ("_known", "_reading")
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._known: dict[str, Maybe[Any]] = {}
+
+    def __getitem__(self, name: str) -> Maybe[Any]:
+        if name not in self._known:
+            self._known[name] = READERS[name](self._reading)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(READERS)
+
+    def __len__(self) -> int:
+        return len(READERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +39,15 @@ class Geometry:
 
     `facts` holds the normalised values that rules and blocks ask for by name (`num_attention_heads`,
     `num_key_value_heads`, `num_hidden_layers`, `hidden_size`, `head_dim`, `intermediate_size`,
-    `moe_intermediate_size`, `vocab_size`, `num_experts`, `kv_lora_rank`, `max_position_embeddings`, ...), each a
-    `Located` value or `Unknown`; `text` is the text model's part of the raw config and `raw` the whole, for the
-    blocks that read a family's odd fields.
+    `moe_intermediate_size`, `vocab_size`, `num_experts`, `kv_lora_rank`, `max_position_embeddings`, ...: the keys
+    of `readers.READERS`), each a `Located` value or `Unknown`; `text` is the text model's part of the raw config
+    and `raw` the whole, for the blocks that read a family's odd fields.
     """
 
     model_id: str
     architecture: str
     model_type: str
+    """Of the whole config, as written; `text_model_type` is the language model's."""
     facts: Mapping[str, Maybe[Any]]
     text: Mapping[str, Any] = field(default_factory=dict)
     raw: Mapping[str, Any] = field(default_factory=dict)
@@ -31,3 +56,39 @@ class Geometry:
     """In words: "models.json", "catalogue", "catalogue, second-hand"."""
     assumption: str = ""
     """Set where the geometry is another organisation's copy of the same name: what was assumed."""
+    text_model_type: str = ""
+
+    def value(self, name: str) -> Any:
+        """The value of a fact, or None where it is unknown."""
+        fact = self.facts[name]
+        return None if isinstance(fact, Unknown) else fact.value
+
+
+def read(
+    config: Mapping[str, Any],
+    model_id: str = "",
+    side_files: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    source: Source | None = None,
+    origin: str = "",
+    assumption: str = "",
+    catalogue_id: str = "",
+) -> Geometry:
+    """The geometry of a clean config (`config_json.clean` makes one of foreign text; catalogue rows are clean).
+
+    `source` is the text of config.json, so that facts can say where they stand; a catalogue row gives its id.
+    """
+    reading = Reading(config, side_files or {}, source, catalogue_id)
+    architectures = config.get("architectures")
+    return Geometry(
+        model_id,
+        architectures[0] if isinstance(architectures, list) and architectures else "",
+        str(config.get("model_type") or ""),
+        Facts(reading),
+        reading.text,
+        config,
+        reading.side_files,
+        origin,
+        assumption,
+        reading.model_type,
+    )

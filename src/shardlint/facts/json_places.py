@@ -1,0 +1,48 @@
+"""Where a key of a JSON text stands, found without parsing the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from json.decoder import scanstring
+
+from shardlint.findings import Span
+from shardlint.text.source import Source
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
+_GAP = re.compile(r"\s*:\s*")
+_VALUE_END = re.compile(r"[,}\]\n\r]")
+
+
+def place_of(source: Source, path: Sequence[str]) -> Span | None:
+    """The span of the value under the keys `path` (objects only), or None where the text has no such key.
+
+    Of a key that is written twice the last one counts, as it does for `json.loads`.
+    """
+    found = None
+    text = source.text
+    keys: list[str | None] = []
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "{[":
+            keys.append(None)
+        elif mark in "}]":
+            del keys[-1:]
+        elif mark[0] == '"' and len(keys) == len(path) and (gap := _GAP.match(text, token.end())):
+            keys[-1] = scanstring(text, token.start() + 1, False)[0]
+            if keys == list(path):
+                found = _value_span(source, gap.end())
+        elif mark[0] == '"' and 0 < len(keys) < len(path) and _GAP.match(text, token.end()):
+            keys[-1] = mark[1:-1]
+    return found
+
+
+def _value_span(source: Source, start: int) -> Span:
+    """A number, a word or a string is covered whole; of a list or an object only the opening bracket."""
+    text = source.text
+    if text[start : start + 1] in ("{", "["):
+        return source.span(start, start + 1)
+    if string := _TOKEN.match(text, start):
+        return source.span(start, string.end())
+    end = _VALUE_END.search(text, start)
+    return source.span(start, len(text[start : end.start() if end else None].rstrip()) + start)

@@ -1,0 +1,329 @@
+"""The facts of a geometry, one function each: from a `Reading` to a located value or the reason why there is none.
+
+The conventions are those of vLLM 0.33.0 (`transformers_utils/model_arch_config_convertor.py`): what it computes
+from a config is what decides whether a layout starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shardlint.facts.reading import Reading
+from shardlint.findings import Located, Maybe, Unknown
+
+KV_HEAD_NAMES = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
+EXPERT_NAMES = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
+EXPERTS_PER_TOKEN_NAMES = (
+    "num_experts_per_tok",
+    "num_experts_per_token",
+    "top_k_experts",
+    "moe_topk",
+    "moe_top_k",
+    "moe_k",
+    "top_k",
+)
+LENGTH_NAMES = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "model_max_length",
+    "max_target_positions",
+    "max_sequence_length",
+    "max_seq_length",
+    "seq_len",
+)
+MLA_MODEL_TYPES = frozenset(
+    "axk1 deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 deepseek_v41 dots3_note deepseek_mtp k3_dspark glm5_next "
+    "glm5_next_text glm_moe_dsa glm4_moe_lite glm4_moe_lite_mtp kimi_k2 kimi_linear longcat_flash pangu_ultra_moe "
+    "pangu_ultra_moe_mtp bailing_hybrid bailing_hybrid_mtp bailing_hybrid_v3_mtp hy_v4 hy_v4_mtp".split()
+)
+FALCON = frozenset(("falcon", "RefinedWeb", "RefinedWebModel"))
+NO_ATTENTION = frozenset(("mamba", "mamba2", "falcon_mamba"))
+EXPERT_WIDTH_IS_INTERMEDIATE = frozenset(
+    "mixtral gpt_oss minimax_m2 minimax_m1 minimax olmoe phimoe granitemoe granitemoeshared granitemoehybrid arctic "
+    "llama4 llama4_text jamba dbrx grok-1".split()
+)
+
+
+def absent(reading: Reading, name: str) -> Unknown:
+    """Nobody says: neither the file nor a config class that we know."""
+    where = f"{reading.catalogue_id or 'config.json'} does not give {name}"
+    known = reading.class_known
+    why = f"and {reading.model_type} has no default for it" if known else "and the defaults of its class are not known"
+    return Unknown(f"{where}, {why}", settle_by=f"a config.json that states {name} (--models)")
+
+
+def plain(name: str) -> Callable[[Reading], Maybe[Any]]:
+    """A fact that is a key of the config."""
+    return lambda reading: reading.located(name) or absent(reading, name)
+
+
+def optional(name: str) -> Callable[[Reading], Maybe[Any]]:
+    """A fact whose absence means that the model has no such thing: the value is then None."""
+    return lambda reading: reading.located(name) or reading.derived(None, f"no {name}")
+
+
+def first_number(reading: Reading, names: tuple[str, ...]) -> Located[Any] | None:
+    """The first of the names that the config has, as vLLM looks for it; of a list its first entry."""
+    name = reading.first(names)
+    found = reading.located(name) if name else None
+    if found is not None and isinstance(found.value, list):
+        return found.with_value(found.value[0]) if found.value else None
+    return found
+
+
+def num_attention_heads(reading: Reading) -> Maybe[int]:
+    if found := reading.located("num_attention_heads"):
+        return found
+    if reading.model_type in NO_ATTENTION:
+        return reading.derived(0, f"{reading.model_type} has no attention")
+    return absent(reading, "num_attention_heads")
+
+
+def num_key_value_heads(reading: Reading) -> Maybe[int]:
+    """All KV heads of a layer, before any split; for MLA the config's own number, as vLLM counts it."""
+    for special in (_falcon_kv_heads, _dbrx_kv_heads, _nas_kv_heads, _chatglm_kv_heads, _bigcode_kv_heads):
+        if found := special(reading):
+            return found
+    if reading.model_type in NO_ATTENTION:
+        return reading.derived(0, f"{reading.model_type} has no attention")
+    if found := first_number(reading, KV_HEAD_NAMES):
+        return found
+    heads = num_attention_heads(reading)
+    if isinstance(heads, Unknown):
+        return heads
+    return reading.derived(heads.value, f"no number of KV heads, so as many as attention heads ({heads.value})")
+
+
+def _falcon_kv_heads(reading: Reading) -> Located[int] | None:
+    if reading.model_type not in FALCON or reading.value("new_decoder_architecture"):
+        return None
+    if reading.value("multi_query"):
+        return reading.derived(1, "multi_query without new_decoder_architecture: 1 KV head")
+    return None
+
+
+def _dbrx_kv_heads(reading: Reading) -> Located[int] | None:
+    attention = reading.value("attn_config")
+    if isinstance(attention, Mapping) and attention.get("kv_n_heads"):
+        return reading.at(attention["kv_n_heads"], "attn_config", "kv_n_heads")
+    return None
+
+
+def _nas_kv_heads(reading: Reading) -> Located[int] | None:
+    heads = reading.value("num_attention_heads")
+    for block in _blocks(reading):
+        attention = block.get("attention") or {}
+        if heads and attention.get("n_heads_in_group") and not attention.get("no_op"):
+            in_group = attention["n_heads_in_group"]
+            how = f"{heads} heads / {in_group} heads in a group of the first attention layer"
+            return reading.derived(heads // in_group, how)
+    return None
+
+
+def _chatglm_kv_heads(reading: Reading) -> Located[int] | None:
+    if reading.model_type == "chatglm" and reading.value("multi_query_attention") is False:
+        heads = reading.value("num_attention_heads")
+        return reading.derived(heads, "multi_query_attention is false") if heads else None
+    return None
+
+
+def _bigcode_kv_heads(reading: Reading) -> Located[int] | None:
+    if reading.model_type == "gpt_bigcode" and reading.value("multi_query") is not False:
+        return reading.derived(1, "gpt_bigcode with multi_query: 1 KV head")
+    return None
+
+
+def _blocks(reading: Reading) -> list[Mapping[str, Any]]:
+    blocks = reading.value("block_configs")
+    return [block for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else []
+
+
+def is_mla(reading: Reading) -> bool:
+    """Whether vLLM serves the model with multi-head latent attention."""
+    if reading.model_type not in MLA_MODEL_TYPES:
+        return False
+    if reading.value("compress_ratios"):
+        return reading.value("head_dim") is not None
+    return reading.value("kv_lora_rank") is not None
+
+
+def kv_lora_rank(reading: Reading) -> Maybe[int | None]:
+    found = reading.located("kv_lora_rank")
+    if found is None or not is_mla(reading):
+        return reading.derived(None, "no latent attention")
+    return found
+
+
+def head_dim(reading: Reading) -> Maybe[int]:
+    """The size of one head of the query projection; MLA's is nope + rope."""
+    nope, rope = reading.value("qk_nope_head_dim"), reading.value("qk_rope_head_dim")
+    if reading.value("kv_lora_rank") and nope is not None and rope is not None:
+        return reading.derived(nope + rope, f"qk_nope_head_dim {nope} + qk_rope_head_dim {rope}")
+    for name in ("head_dim", "hidden_size_per_head", "attention_head_dim", "kv_channels"):
+        if (found := reading.located(name)) and found.value > 0:
+            return found
+    hidden, heads = plain("hidden_size")(reading), num_attention_heads(reading)
+    if isinstance(hidden, Unknown) or isinstance(heads, Unknown):
+        return hidden if isinstance(hidden, Unknown) else heads  # type: ignore[return-value]
+    if heads.value == 0:
+        return reading.derived(0, "no attention")
+    return reading.derived(hidden.value // heads.value, f"hidden_size {hidden.value} / {heads.value} heads")
+
+
+def num_hidden_layers(reading: Reading) -> Maybe[int]:
+    if reading.model_type == "longcat_flash":
+        return plain("num_layers")(reading)
+    return plain("num_hidden_layers")(reading)
+
+
+def num_experts(reading: Reading) -> Maybe[int]:
+    """Routed experts of a layer; 0 for a dense model."""
+    found = first_number(reading, EXPERT_NAMES)
+    if found and found.value:
+        return found
+    nested = reading.value("ffn_config")
+    if isinstance(nested, Mapping) and nested.get("moe_num_experts"):
+        return reading.at(nested["moe_num_experts"], "ffn_config", "moe_num_experts")
+    most = max((block.get("n_routed_experts") or 0 for block in _blocks(reading)), default=0)
+    return reading.derived(most, "the most of any block" if most else "no key for experts: a dense model")
+
+
+def num_experts_per_tok(reading: Reading) -> Maybe[int]:
+    found = first_number(reading, EXPERTS_PER_TOKEN_NAMES)
+    if found:
+        return found
+    nested = reading.value("ffn_config")
+    if isinstance(nested, Mapping) and nested.get("moe_top_k"):
+        return reading.at(nested["moe_top_k"], "ffn_config", "moe_top_k")
+    return reading.derived(0, "no key for experts of a token")
+
+
+def moe_intermediate_size(reading: Reading) -> Maybe[int | None]:
+    """The width of one routed expert; None for a dense model."""
+    experts = num_experts(reading)
+    if isinstance(experts, Located) and not experts.value:
+        return reading.derived(None, "a dense model")
+    if found := first_number(reading, ("moe_intermediate_size", "expert_ffn_hidden_size")):
+        return found
+    nested = reading.value("ffn_config")
+    if isinstance(nested, Mapping) and nested.get("ffn_hidden_size"):
+        return reading.at(nested["ffn_hidden_size"], "ffn_config", "ffn_hidden_size")
+    if reading.model_type in EXPERT_WIDTH_IS_INTERMEDIATE:
+        return plain("intermediate_size")(reading)
+    return absent(reading, "moe_intermediate_size")
+
+
+def max_position_embeddings(reading: Reading) -> Maybe[int]:
+    """The smallest length that the config names, as vLLM derives it before rope scaling."""
+    lengths = [found for name in LENGTH_NAMES if (found := reading.located(name)) and found.value]
+    if not lengths:
+        return absent(reading, "max_position_embeddings")
+    return min(lengths, key=lambda found: found.value)
+
+
+def sliding_window(reading: Reading) -> Maybe[int | None]:
+    """The window of sliding layers in tokens; None where the model does not use one."""
+    found = reading.located("sliding_window")
+    if found is None:
+        return reading.derived(None, "no sliding_window")
+    if reading.value("use_sliding_window") is False:
+        return reading.derived(None, "use_sliding_window is false")
+    return found
+
+
+def torch_dtype(reading: Reading) -> Maybe[str]:
+    """The checkpoint's dtype as stated: the outer config's word counts before the text model's."""
+    for keys in (("torch_dtype",), ("dtype",)):
+        outer = reading.raw.get(keys[0])
+        if isinstance(outer, str):
+            return reading.top(outer, keys[0])
+    found = reading.located("torch_dtype") or reading.located("dtype")
+    return found or absent(reading, "torch_dtype")
+
+
+def tie_word_embeddings(reading: Reading) -> Maybe[bool]:
+    outer = reading.raw.get("tie_word_embeddings")
+    if isinstance(outer, bool):
+        return reading.top(outer, "tie_word_embeddings")
+    return reading.located("tie_word_embeddings") or reading.derived(False, "no tie_word_embeddings")
+
+
+def quant_method(reading: Reading) -> Maybe[str | None]:
+    """How the checkpoint's weights are quantised, in vLLM's word; None for a plain checkpoint."""
+    for key in ("quantization_config", "compression_config"):
+        for path, holder in (((key,), reading.raw), ((*reading.path, key), reading.text)):
+            found = holder.get(key)
+            if isinstance(found, Mapping):
+                return _method_of(reading, found, path)
+    side = reading.side_files.get("hf_quant_config.json", {}).get("quantization")
+    if isinstance(side, Mapping) and side.get("quant_algo"):
+        method = _modelopt_method(str(side["quant_algo"]))
+        return Located(method, reading.place(()), "", "written", "quant_algo of hf_quant_config.json")
+    return reading.derived(None, "no quantization_config")
+
+
+def _method_of(reading: Reading, config: Mapping[str, Any], path: tuple[str, ...]) -> Maybe[str | None]:
+    producer, inner = config.get("producer"), config.get("quantization")
+    by_modelopt = isinstance(producer, Mapping) and producer.get("name") == "modelopt"
+    if by_modelopt and isinstance(inner, Mapping) and inner.get("quant_algo"):
+        return reading.top(_modelopt_method(str(inner["quant_algo"])), *path)
+    if isinstance(method := config.get("quant_method"), str):
+        return reading.top(method.lower().replace("compressed_tensors", "compressed-tensors"), *path, "quant_method")
+    return Unknown("quantization_config names no quant_method", reading.place(path))
+
+
+def _modelopt_method(quant_algo: str) -> str:
+    return {"NVFP4": "modelopt_fp4", "MIXED_PRECISION": "modelopt_mixed"}.get(quant_algo.upper(), "modelopt")
+
+
+def weight_bytes_stated(reading: Reading) -> Maybe[int]:
+    """Bytes of the checkpoint's weights where somebody published them (a catalogue row, an index file)."""
+    index = reading.side_files.get("model.safetensors.index.json", {}).get("metadata")
+    total = index.get("total_size") if isinstance(index, Mapping) else None
+    if isinstance(total, int) and total > 0:
+        return Located(total, reading.place(()), "", "written", "total_size of model.safetensors.index.json")
+    stated = reading.raw.get("weight_bytes")
+    if isinstance(stated, int) and stated > 0 and reading.catalogue_id:
+        return Located(stated, reading.place(()), "", "written", f"bytes of the checkpoint of {reading.catalogue_id}")
+    return Unknown("the size of the checkpoint is not known", settle_by="model.safetensors.index.json beside config.json")
+
+
+def fewest_key_value_heads(reading: Reading) -> Maybe[int]:
+    """The smallest number of KV heads of any kind of layer: what decides about replication."""
+    counts = [num_key_value_heads(reading)]
+    counts += [found for name in OTHER_KV_HEAD_NAMES if (found := reading.located(name))]
+    unknown = next((count for count in counts if isinstance(count, Unknown)), None)
+    return unknown or min((count for count in counts if isinstance(count, Located)), key=lambda count: count.value)
+
+
+OTHER_KV_HEAD_NAMES = ("num_global_key_value_heads", "swa_num_key_value_heads")
+
+READERS: Mapping[str, Callable[[Reading], Maybe[Any]]] = {
+    "num_attention_heads": num_attention_heads,
+    "num_key_value_heads": num_key_value_heads,
+    "fewest_key_value_heads": fewest_key_value_heads,
+    "num_hidden_layers": num_hidden_layers,
+    "hidden_size": plain("hidden_size"),
+    "head_dim": head_dim,
+    "intermediate_size": plain("intermediate_size"),
+    "moe_intermediate_size": moe_intermediate_size,
+    "vocab_size": plain("vocab_size"),
+    "num_experts": num_experts,
+    "num_experts_per_tok": num_experts_per_tok,
+    "is_mla": lambda reading: reading.derived(is_mla(reading), f"model type {reading.model_type}"),
+    "kv_lora_rank": kv_lora_rank,
+    "q_lora_rank": optional("q_lora_rank"),
+    "qk_nope_head_dim": optional("qk_nope_head_dim"),
+    "qk_rope_head_dim": optional("qk_rope_head_dim"),
+    "v_head_dim": optional("v_head_dim"),
+    "max_position_embeddings": max_position_embeddings,
+    "sliding_window": sliding_window,
+    "tie_word_embeddings": tie_word_embeddings,
+    "torch_dtype": torch_dtype,
+    "quant_method": quant_method,
+    "weight_bytes_stated": weight_bytes_stated,
+}
+"""Every fact that a `Geometry` has, by its standard name."""
