@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from shardlint.findings.places import Located, Span
 from shardlint.findings.vocabulary import Certainty, Effect, Severity
 
-PAGES = "https://shardlint.dev/rules/"
+PAGES = "shardlint/rules/{}.md"
+
+Subject = Literal["deployment", "file", "comments"]
+"""What a rule judges: a deployment, the text of a file, or the comments that ignore findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,12 @@ class Rule:
     effect: Effect | None
     judge: Callable[..., Iterable[Problem]]
     applies: Callable[..., bool] | None = None
-    page: str = ""
+    subject: Subject = "deployment"
 
     @property
     def url(self) -> str:
-        return PAGES + self.name
+        """The address of the rule's page inside the package; `shardlint explain` prints it."""
+        return PAGES.format(self.name.replace("-", "_"))
 
 
 @dataclass(frozen=True, slots=True)

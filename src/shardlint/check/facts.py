@@ -1,0 +1,231 @@
+"""What a rule may ask for by the names of its parameters, and how each of them is found out.
+
+A table answers for one deployment (or one file); what nobody asks for is never worked out.  An answer is a
+`Located` value, an `Unknown` with its reason, `None` where a thing was not written and has no default, or one of
+the objects `deployment`, `engine`, `geometry`, `layout` and `legal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from shardlint import engines
+from shardlint.check.reading import FileReading
+from shardlint.check.settings import Settings
+from shardlint.deployment import KNOBS, Deployment
+from shardlint.engines.versions import Version
+from shardlint.facts import Accelerator, Geometry
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.text import Library
+from shardlint.text.comments import Ignore
+
+MODEL_SETTLED_BY = "--models FILE_OR_DIR with the model's config.json"
+HARDWARE_SETTLED_BY = "--hardware SPEC, for example --hardware 8xH100"
+
+
+class DeploymentFacts:
+    """The facts of one deployment. Each public property is a name that rules may ask for."""
+
+    def __init__(self, deployment: Deployment, library: Library, settings: Settings) -> None:
+        self.deployment = deployment
+        self.engine = engines.engine(deployment.engine)
+        self._library = library
+        self._settings = settings
+
+    def answer(self, name: str) -> Any:
+        """The fact of that name; AttributeError for a name that no table has, which is the rule's own fault."""
+        if name in KNOBS:
+            return self.knob(name)
+        if name in DERIVED:
+            return getattr(self, name)
+        return self._of_geometry(name)
+
+    def knob(self, name: str) -> Maybe[Any] | None:
+        """A knob as the engine will have it: written, else possibly in an open word, else the default."""
+        written = self.deployment.knobs.get(name)
+        if written is not None:
+            return written
+        if self.deployment.open_words:
+            word = self.deployment.open_words[0]
+            return replace(word, reason=f"{name} may stand in {word.spelled}, which the file does not tell")
+        default = self.engine.default(name, self._version)
+        if default is None:
+            return None
+        return Located(default, origin="default", source=f"the default of {self.label}")
+
+    @property
+    def label(self) -> str:
+        """The engine and its release, as messages name it."""
+        return f"{self.engine.label} {self._version}"
+
+    @cached_property
+    def engine_version(self) -> Located[Version]:
+        """The release to judge by: the manifest's own, else the settings', else the newest that is known."""
+        written = self.deployment.engine_version
+        if isinstance(written, Located) and (version := Version.parse(written.value)):
+            return written.with_value(version)
+        if self._settings.vllm and self.engine.name == "vllm" and (given := Version.parse(self._settings.vllm)):
+            return Located(given, origin="given", source="the settings")
+        newest = Version.parse(self.engine.newest)
+        assert newest is not None, self.engine.newest
+        return Located(newest, origin="default", source="the newest release that is known")
+
+    @property
+    def _version(self) -> Version:
+        return self.engine_version.value
+
+    # The model
+
+    @cached_property
+    def geometry(self) -> Geometry | Unknown:
+        """The model's numbers, or why there are none."""
+        from shardlint.facts.models import geometry_of
+
+        model = self.deployment.model
+        if model is None:
+            return Unknown("the manifest names no model", self.deployment.at, settle_by="naming the model")
+        if isinstance(model, Unknown):
+            return model
+        found = geometry_of(model.value, self._library)
+        if isinstance(found, Unknown):
+            return replace(found, span=found.span or model.span, settle_by=found.settle_by or MODEL_SETTLED_BY)
+        return found
+
+    @property
+    def architecture(self) -> Maybe[str]:
+        """The model class that config.json names."""
+        if isinstance(self.geometry, Unknown):
+            return self.geometry
+        if not self.geometry.architecture:
+            return Unknown(f"{self.geometry.origin} names no architecture", settle_by=MODEL_SETTLED_BY)
+        return Located(self.geometry.architecture, origin="derived", source=self.geometry.origin)
+
+    @property
+    def supports_pp(self) -> Maybe[bool]:
+        """Whether the model class implements pipeline parallelism in this release."""
+        if isinstance(self.architecture, Unknown):
+            return self.architecture
+        answer = self.engine.supports_pp(self.architecture.value, self._version)
+        return answer if isinstance(answer, Unknown) else Located(answer, origin="derived", source=self.label)
+
+    def _of_geometry(self, name: str) -> Maybe[Any]:
+        if isinstance(self.geometry, Unknown):
+            return self.geometry
+        if name not in self.geometry.facts:
+            raise AttributeError(f"no fact is called {name!r}")
+        return self.geometry.facts[name]
+
+    # The machines
+
+    @property
+    def hardware(self) -> Any:
+        """What --hardware says, or None."""
+        return self._settings.hardware
+
+    @property
+    def gpus_per_pod(self) -> Maybe[int] | None:
+        """GPUs of each pod as the manifest states them."""
+        return self.deployment.gpus_per_pod
+
+    @cached_property
+    def gpus_per_node(self) -> Maybe[int]:
+        """GPUs that the engine finds on each of its hosts: the manifest's statement, else --hardware's."""
+        written = self.deployment.gpus_per_pod
+        if isinstance(written, Located):
+            return written
+        hardware = self._settings.hardware
+        if hardware is not None:
+            counts = {node.gpus for node in hardware.nodes}
+            if len(counts) == 1:
+                return Located(counts.pop(), origin="given", source="--hardware")
+            return Unknown("--hardware names nodes with different numbers of GPUs")
+        if isinstance(written, Unknown):
+            return replace(written, settle_by=written.settle_by or HARDWARE_SETTLED_BY)
+        return Unknown("the manifest does not say how many GPUs there are", settle_by=HARDWARE_SETTLED_BY)
+
+    @cached_property
+    def nodes(self) -> Maybe[int]:
+        """Hosts that make one instance: the manifest's pods, else --hardware's nodes, else one."""
+        written = self.deployment.pods
+        if written is not None:
+            return written
+        hardware = self._settings.hardware
+        if hardware is not None:
+            return Located(len(hardware.nodes), origin="given", source="--hardware")
+        return Located(1, origin="default", source="nothing says that there are more")
+
+    @cached_property
+    def accelerators(self) -> Maybe[tuple[Accelerator, ...]]:
+        """All cards that the manifest's (else --hardware's) name for the GPU may mean; more than one is common."""
+        from shardlint.facts.accelerators import find
+
+        written = self.deployment.gpu
+        hardware = self._settings.hardware
+        if isinstance(written, Located) and (found := find(written.value)):
+            return written.with_value(found)
+        if hardware is not None and (cards := hardware.accelerators):
+            return Located(cards, origin="given", source="--hardware")
+        if isinstance(written, Unknown):
+            return replace(written, settle_by=written.settle_by or HARDWARE_SETTLED_BY)
+        if written is not None:
+            return Unknown(f"{written.value} is no GPU that is known", written.span, settle_by=HARDWARE_SETTLED_BY)
+        return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)
+
+    # The layout
+
+    @cached_property
+    def world_size(self) -> Maybe[int]:
+        """Ranks of one replica: TP x PP x PCP."""
+        return self._product("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size")
+
+    def _product(self, *names: str) -> Maybe[int]:
+        product = 1
+        span = None
+        for name in names:
+            size = self.knob(name)
+            if isinstance(size, Unknown):
+                return size
+            product *= size.value if size is not None else 1
+            span = span or (size.span if size is not None else None)
+        return Located(product, span, origin="derived", source=" x ".join(names))
+
+    @cached_property
+    def layout(self) -> Any:
+        """The ranks of the deployment (`shardlint.layout.Layout`), or why they are not known."""
+        from shardlint.check.layouts import layout_of
+
+        return layout_of(self)
+
+    @cached_property
+    def legal(self) -> Any:
+        """Which values of one degree cut the model evenly, the others fixed (`shardlint.layout.legal.Legal`)."""
+        from shardlint.check.layouts import legal_of
+
+        return legal_of(self)
+
+
+DERIVED = frozenset(
+    name for name, value in vars(DeploymentFacts).items() if isinstance(value, (property, cached_property))
+) | {"deployment", "engine"}
+
+
+class FileFacts:
+    """The facts of one file, for the linter's own rules."""
+
+    def __init__(self, reading: FileReading, unused_ignores: Sequence[Ignore] = ()) -> None:
+        self.file_problems = reading.problems
+        self.duplicate_keys = reading.duplicates
+        self.unused_ignores = unused_ignores
+
+    def answer(self, name: str) -> Any:
+        return getattr(self, name)
+
+
+def names_asked(function: Callable[..., Any]) -> tuple[Sequence[str], int]:
+    """The parameters of a judge or applies function, and how many of them, from the first, must be known."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return names, len(names) - len(function.__defaults__ or ())

@@ -1,0 +1,93 @@
+"""Asking the rules: which run, what they miss, what they say, and where it is put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from shardlint.check.facts import names_asked
+from shardlint.deployment import Deployment
+from shardlint.findings import Finding, Located, NotChecked, Problem, Related, Rule, Span, Unknown
+
+
+class RuleFailed(Exception):
+    """A rule raised: the run cannot vouch for its result."""
+
+    def __init__(self, rule: str, cause: BaseException) -> None:
+        super().__init__(f"the rule {rule} failed: {type(cause).__name__}: {cause}")
+        self.rule = rule
+
+
+class Facts(Protocol):
+    def answer(self, name: str) -> Any: ...
+
+
+class Missing(Exception):
+    """A fact that a rule needs is not there: unknown, or (`unknown` None) simply not written."""
+
+    def __init__(self, name: str, unknown: Unknown | None) -> None:
+        self.name = name
+        self.unknown = unknown
+
+
+def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:
+    """The findings of one rule on one deployment, or why it did not run."""
+    try:
+        for problem in _problems(rule, facts):
+            yield _finding(rule, problem, fallback, deployment)
+    except Missing as missing:
+        if missing.unknown is not None:
+            yield NotChecked(deployment, rule.name, missing.name, missing.unknown.reason, missing.unknown.settle_by)
+
+
+def _problems(rule: Rule, facts: Facts) -> Iterable[Problem]:
+    try:
+        if rule.applies is not None and not _ask(rule.applies, facts):
+            return ()
+        return tuple(_ask(rule.judge, facts))
+    except Missing:
+        raise
+    except Exception as cause:
+        raise RuleFailed(rule.name, cause) from cause
+
+
+def _ask(function: Callable[..., Any], facts: Facts) -> Any:
+    names, required = names_asked(function)
+    arguments: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        value = facts.answer(name)
+        if value is None or isinstance(value, Unknown):
+            if place < required:
+                raise Missing(name, value)
+            continue
+        arguments[name] = value
+    return function(**arguments)
+
+
+def fallback_place(deployment: Deployment) -> Span:
+    """Where a finding stands whose value was written nowhere: the model, else the first word of the command."""
+    model = deployment.model
+    return model.span if isinstance(model, Located) and model.span is not None else deployment.at
+
+
+def _span(place: Located[Any] | Span | None) -> Span | None:
+    return place.span if isinstance(place, Located) else place
+
+
+def _finding(rule: Rule, problem: Problem, fallback: Span, deployment: str) -> Finding:
+    related = ((_span(place), message) for place, message in problem.related)
+    return Finding(
+        code=rule.code,
+        rule=rule.name,
+        family=rule.family,
+        severity=problem.severity or rule.severity,
+        effect=problem.effect or rule.effect,
+        certainty=problem.certainty,
+        span=_span(problem.at) or fallback,
+        message=problem.message,
+        sum=problem.sum,
+        help=problem.help,
+        url=rule.url,
+        related=tuple(Related(span, message) for span, message in related if span is not None),
+        deployment=deployment,
+    )

@@ -1,0 +1,77 @@
+"""From sources to deployments: each file's documents, their launches, the servers that these make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shardlint import engines, manifests, servers
+from shardlint.deployment import Deployment, Launch
+from shardlint.findings import FileNote, Located, Maybe, Problem
+from shardlint.text import Document, Duplicate, Library, Mapping as Node, Source, documents, walk
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """One file as it was read: its deployments, and what its text has that no deployment shows."""
+
+    source: Source
+    note: FileNote
+    deployments: tuple[Deployment, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
+
+
+def read_file(source: Source, library: Library, environment: Mapping[str, str]) -> FileReading:
+    """All deployments of one file. A document that cannot be parsed leaves the others to be read."""
+    parsed = documents(source)
+    return _reading(source, parsed.documents, parsed.problems, library, environment)
+
+
+def read_document(document: Document, library: Library, environment: Mapping[str, str]) -> FileReading:
+    """The same for a document that is known already."""
+    return _reading(document.source, (document,), (), library, environment)
+
+
+def _reading(
+    source: Source,
+    parsed: Sequence[Document],
+    problems: tuple[Problem, ...],
+    library: Library,
+    environment: Mapping[str, str],
+) -> FileReading:
+    forms: list[str] = []
+    launches: list[Launch] = []
+    duplicates: list[Duplicate] = []
+    for document in parsed:
+        form, found = manifests.launches(document, library)
+        if form is not None:
+            forms.append(form)
+            launches += found
+            duplicates += _duplicates(document)
+    given = {name: Located(value, origin="given", source="the call's env") for name, value in environment.items()}
+    found_servers = servers.assemble([_within(launch, given) for launch in launches], engines.recognise)
+    deployments = tuple(engines.read(server) for server in found_servers)
+    return FileReading(source, _note(source, forms, deployments, problems), deployments, problems, tuple(duplicates))
+
+
+def _within(launch: Launch, given: Mapping[str, Maybe[str]]) -> Launch:
+    return replace(launch, env={**given, **launch.env}) if given else launch
+
+
+def _duplicates(document: Document) -> list[Duplicate]:
+    if document.root is None:
+        return []
+    return [duplicate for node in walk(document.root) if isinstance(node, Node) for duplicate in node.duplicates]
+
+
+def _note(
+    source: Source, forms: Sequence[str], deployments: Sequence[Deployment], problems: Sequence[Problem]
+) -> FileNote:
+    if deployments:
+        return FileNote(source.path, forms[0], None)
+    if problems:
+        return FileNote(source.path, None, "could not be parsed")
+    if forms:
+        return FileNote(source.path, forms[0], "starts no engine that is known")
+    return FileNote(source.path, None, "has none of the forms that are known")

@@ -1,0 +1,90 @@
+"""`check` and `read`: every file is read, every deployment judged, every finding weighed against its comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from shardlint import rules
+from shardlint.check.facts import DeploymentFacts, FileFacts
+from shardlint.check.ignoring import split
+from shardlint.check.judging import fallback_place, judge
+from shardlint.check.reading import FileReading, read_file
+from shardlint.check.settings import Settings
+from shardlint.findings import Finding, NotChecked, Report, Rule
+from shardlint.text import Library, Source
+from shardlint.text.comments import ignores
+
+
+def read(sources: Iterable[Source], library: Library, settings: Settings) -> Report:
+    """What the files say, unjudged: `Report.deployments` and `Report.files`."""
+    readings = [read_file(source, library, settings.environment) for source in sources]
+    return _report(readings, [], [], [])
+
+
+def check(sources: Iterable[Source], library: Library, settings: Settings) -> Report:
+    """Every deployment of every file judged by every rule that the settings want.
+
+    Raises RuleFailed for a rule that raises; a file that cannot be read is a finding.
+    """
+    return judge_all([read_file(source, library, settings.environment) for source in sources], library, settings)
+
+
+def judge_all(readings: Sequence[FileReading], library: Library, settings: Settings) -> Report:
+    """The second half of `check`: files that are read already, judged."""
+    wanted = [rule for rule in rules.all_rules() if settings.wants(rule)]
+    shown: list[Finding] = []
+    covered: list[Finding] = []
+    missed: list[NotChecked] = []
+    for reading in readings:
+        findings, not_checked = _judged(reading, wanted, library, settings)
+        missed += not_checked
+        kept, ignored = _weighed(reading, findings, wanted)
+        shown += kept
+        covered += ignored
+    return _report(readings, shown, covered, missed)
+
+
+def _judged(
+    reading: FileReading, wanted: Sequence[Rule], library: Library, settings: Settings
+) -> tuple[list[Finding], list[NotChecked]]:
+    start = reading.source.span(0, 0)
+    said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
+    for deployment in reading.deployments:
+        facts = DeploymentFacts(deployment, library, settings)
+        if facts.engine.judged:
+            place = fallback_place(deployment)
+            for rule in wanted:
+                if rule.subject == "deployment":
+                    said += judge(rule, facts, place, deployment.name)
+    findings = sorted(
+        {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)
+    )
+    return findings, [item for item in said if isinstance(item, NotChecked)]
+
+
+def _weighed(
+    reading: FileReading, findings: Sequence[Finding], wanted: Sequence[Rule]
+) -> tuple[list[Finding], list[Finding]]:
+    """The findings less those that a comment covers; comments that cover nothing become findings of their own."""
+    comments = ignores(reading.source)
+    if not comments:
+        return list(findings), []
+    shown, covered, unused = split(findings, comments)
+    facts = FileFacts(reading, unused)
+    start = reading.source.span(0, 0)
+    for rule in wanted:
+        if rule.subject == "comments":
+            shown += [item for item in judge(rule, facts, start) if isinstance(item, Finding)]
+    return sorted(shown, key=lambda f: (f.line, f.column, f.code)), covered
+
+
+def _report(
+    readings: Sequence[FileReading], shown: list[Finding], covered: list[Finding], missed: list[NotChecked]
+) -> Report:
+    return Report(
+        findings=tuple(shown),
+        ignored=tuple(covered),
+        not_checked=tuple(missed),
+        files=tuple(reading.note for reading in readings),
+        deployments=tuple(deployment for reading in readings for deployment in reading.deployments),
+    )
