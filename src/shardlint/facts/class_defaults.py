@@ -35,4 +35,6 @@ def class_of(model_type: str) -> ConfigClass | None:
     row = row_by_key("class_defaults.jsonl", model_type)
     if row is None:
         return None
-    return ConfigClass(row["class"], row.get("defaults", NOTHING), row.get("spellings", NOTHING), row.get("parts", NOTHING))
+    return ConfigClass(
+        row["class"], row.get("defaults", NOTHING), row.get("spellings", NOTHING), row.get("parts", NOTHING)
+    )

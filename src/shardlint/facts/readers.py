@@ -288,7 +288,9 @@ def weight_bytes_stated(reading: Reading) -> Maybe[int]:
     stated = reading.raw.get("weight_bytes")
     if isinstance(stated, int) and stated > 0 and reading.catalogue_id:
         return Located(stated, reading.place(()), "", "written", f"bytes of the checkpoint of {reading.catalogue_id}")
-    return Unknown("the size of the checkpoint is not known", settle_by="model.safetensors.index.json beside config.json")
+    return Unknown(
+        "the size of the checkpoint is not known", settle_by="model.safetensors.index.json beside config.json"
+    )
 
 
 def fewest_key_value_heads(reading: Reading) -> Maybe[int]:

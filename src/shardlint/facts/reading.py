@@ -131,4 +131,3 @@ def _type_of_part(outer: str, key: str) -> str:
     """The model type that a config class gives to its part where the file does not say."""
     config_class = class_of(outer)
     return config_class.parts.get(key, "") if config_class else ""
-
