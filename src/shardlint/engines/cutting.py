@@ -1,0 +1,45 @@
+"""What an engine does with a piece of the model that does not come out even over the ranks: types of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from shardlint.findings import Effect, Piece
+
+Remainder = Literal["none", "first_ranks", "last_rank"]
+StageRemainder = Literal["before_last", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The rule for one kind of piece, applied in the order of the fields.
+
+    The number of pieces is first padded up to a multiple of `pads_to`.  If the ranks do not divide it, `replicates`
+    gives every rank a whole piece where the pieces divide the ranks, `remainder` says which ranks take one more, and
+    what is left is refused with the effect `refuses` (None: it is never refused).
+    """
+
+    refuses: Effect | None = None
+    pads_to: int = 1
+    replicates: bool = False
+    remainder: Remainder = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """The cutting table of one engine in one version.
+
+    `stage_remainder`: which pipeline stages hold one layer more where the layers do not divide (`before_last`: one
+    each, counted backwards from the stage before the last; `last`: the last stage holds all of them).
+    `expert_blocks_refine_to`: the smallest quantisation block, in elements, down to which the blocks of experts are
+    refined when a shard is not whole blocks; 0 where the engine refuses such a shard.
+    """
+
+    pieces: Mapping[Piece, Cut]
+    stage_remainder: StageRemainder = "before_last"
+    expert_blocks_refine_to: int = 0
+
+    def __getitem__(self, piece: Piece) -> Cut:
+        return self.pieces[piece]

@@ -1,0 +1,119 @@
+"""What an engine is to shardlint: how it is recognised, its flags, and what is true of its releases."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from shardlint.engines.cutting import Cutting
+from shardlint.engines.tables import Table, read_table
+from shardlint.engines.versions import Version
+from shardlint.findings import Unknown
+
+NEVER = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A way to start the engine: a program (`vllm`) or a Python module, with the subcommand where it needs one."""
+
+    name: str
+    subcommand: str | None = None
+    is_module: bool = False
+    takes_model: bool = False
+    """The model may stand alone, without a flag."""
+    optional_subcommand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine. All but the last four fields say how to recognise and read it."""
+
+    name: str
+    label: str
+    newest: str
+    judged: bool = False
+    folder: str = ""
+    flags_file: str = "flags.json"
+    commands: tuple[Command, ...] = ()
+    entry: Command | None = None
+    """What the entrypoint of its own images is."""
+    images: re.Pattern[str] = NEVER
+    """Repositories whose entrypoint is the engine."""
+    kin: re.Pattern[str] = NEVER
+    """Repositories that have the engine in them; the flags decide whether they start it."""
+    release_images: re.Pattern[str] = NEVER
+    """Repositories whose tags are releases of the engine."""
+    marks: frozenset[str] = frozenset()
+    """Flags that no other engine has: they tell where the image does not."""
+    packages: tuple[str, ...] = ()
+    """Python packages that bring it (`pip install vllm==0.8.5` pins the release)."""
+    model_flags: tuple[str, ...] = ("--model",)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that stand for a knob, or for `model`, that no flag sets."""
+    file_flags: tuple[str, ...] = ()
+    """Flags that name a file with further flags."""
+    cut: Callable[[Version], Cutting] | None = None
+    pp_support: Callable[[str, Version], bool | Unknown] | None = None
+    known_class: Callable[[str, Version], bool | Unknown] | None = None
+
+    @property
+    def table(self) -> Table:
+        """Its flags, read on first use."""
+        return _table(self.folder, self.flags_file)
+
+    def version(self, text: str | None) -> Version:
+        """A release as a Version; the newest where there is none or the text is no number."""
+        version = None if text is None else Version.parse(text)
+        return version or _parsed(self.newest)
+
+    def default(self, knob: str, version: str | None = None) -> Any:
+        """What a knob is when nobody writes it, None where the engine works it out or does not know the knob."""
+        row = self.table.knobs.get(knob, {})
+        era = self.table.era(self.version(version))
+        value = None
+        for since, declared in row.get("default", ()):
+            if value is None or self.table.index(since, 0) <= era.high:
+                value = declared
+        return value
+
+    def supports_pp(self, architecture: str, version: str | None = None) -> bool | Unknown:
+        """Whether a model class (`LlamaForCausalLM`) can be cut into pipeline stages."""
+        if self.pp_support is None:
+            return Unknown(f"which classes of {self.label} have pipeline parallelism is not recorded")
+        return self.pp_support(architecture, self.version(version))
+
+    def knows(self, architecture: str, version: str | None = None) -> bool | Unknown:
+        """Whether the engine has a model class of this name."""
+        if self.known_class is None:
+            return Unknown(f"the model classes of {self.label} are not recorded")
+        return self.known_class(architecture, self.version(version))
+
+    def cutting(self, version: str | None = None) -> Cutting:
+        """The cutting table. Raises LookupError for an engine that is not judged."""
+        if self.cut is None:
+            raise LookupError(f"{self.label} has no cutting table")
+        return self.cut(self.version(version))
+
+
+def data_text(folder: str, name: str) -> str:
+    """A data file of an engine's folder, as text."""
+    with open(os.path.join(folder, "data", name), encoding="utf-8") as file:  # noqa: PTH118, PTH123 pathlib costs 5 ms
+        return file.read()
+
+
+@cache
+def _table(folder: str, name: str) -> Table:
+    return read_table(data_text(folder, name))
+
+
+@cache
+def _parsed(text: str) -> Version:
+    version = Version.parse(text)
+    if version is None:
+        raise ValueError(f"{text!r} is no release number")
+    return version

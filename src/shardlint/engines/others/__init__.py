@@ -1,0 +1,70 @@
+"""Engines that are read and not judged: TensorRT-LLM, TGI, and the rest under one name."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from shardlint.engines.engine import Command, Engine
+
+FOLDER = os.path.dirname(__file__)  # noqa: PTH120 pathlib costs 5 ms
+TRTLLM_SERVE = Command("trtllm-serve", "serve", takes_model=True, optional_subcommand=True)
+TGI_LAUNCHER = Command("text-generation-launcher")
+
+ENGINES = (
+    Engine(
+        name="trtllm",
+        label="TensorRT-LLM",
+        newest="1.0.0",
+        folder=FOLDER,
+        flags_file="trtllm.json",
+        commands=(TRTLLM_SERVE, Command("dynamo.trtllm", is_module=True)),
+        entry=TRTLLM_SERVE,
+        kin=re.compile(r"(?:^|[/_-])(?:tensorrt-?llm|trt-?llm)", re.IGNORECASE),
+        release_images=re.compile(r"(?:^|/)tensorrt-llm(?:/release)?$"),
+        marks=frozenset({"--extra_llm_api_options", "--extra-llm-api-options", "--kv_cache_free_gpu_memory_fraction"}),
+        packages=("tensorrt-llm", "tensorrt_llm"),
+    ),
+    Engine(
+        name="tgi",
+        label="TGI",
+        newest="3.0.0",
+        folder=FOLDER,
+        flags_file="tgi.json",
+        commands=(TGI_LAUNCHER,),
+        entry=TGI_LAUNCHER,
+        images=re.compile(r"(?:^|[/_-])text-generation-inference[\w.-]*$"),
+        release_images=re.compile(r"(?:^|/)huggingface/text-generation-inference$|(?:^|/)text-generation-inference$"),
+        marks=frozenset({"--num-shard", "--max-total-tokens"}),
+        packages=(),
+        model_flags=("--model-id",),
+        environment={
+            "MODEL_ID": "model",
+            "NUM_SHARD": "tensor_parallel_size",
+            "QUANTIZE": "quantization",
+            "DTYPE": "dtype",
+            "MAX_TOTAL_TOKENS": "max_model_len",
+        },
+    ),
+    Engine(
+        name="other",
+        label="this engine",
+        newest="1.0.0",
+        folder=FOLDER,
+        flags_file="other.json",
+        commands=(
+            Command("lmdeploy", "serve", takes_model=True),
+            Command("llama-server"),
+            Command("llama_cpp.server", is_module=True),
+            Command("text-embeddings-router"),
+            Command("mlc_llm", "serve", takes_model=True),
+            Command("lightllm.server.api_server", is_module=True),
+            Command("fastchat.serve.model_worker", is_module=True),
+        ),
+        images=re.compile(
+            r"(?:^|/)(?:text-embeddings-inference|llama\.cpp|djl-inference|lmdeploy)[\w.-]*$|(?:^|/)nim/[\w.-]+/[\w.-]+$"
+        ),
+        model_flags=("--model", "--model-id", "--hf-repo"),
+        environment={"NIM_TENSOR_PARALLEL_SIZE": "tensor_parallel_size"},
+    ),
+)

@@ -1,0 +1,167 @@
+"""A server's command line, environment and image as a Deployment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from shardlint.deployment import KNOBS, Deployment, FlagProblem, Launch, Server
+from shardlint.engines.engine import Engine
+from shardlint.engines.flags import Reading, fields
+from shardlint.engines.flags import read as read_flags
+from shardlint.engines.images import release_in_tag, split
+from shardlint.engines.recognising import Start
+from shardlint.engines.tables import Flag
+from shardlint.engines.values import BadValue, convert
+from shardlint.engines.versions import Version
+from shardlint.findings import Located, Maybe, Unknown
+
+Knobs = dict[str, Maybe[Any]]
+KINDS = {"int": "int", "float": "float", "size": "length", "bool": "str", "str": "str"}
+"""How a variable of the environment is read that stands for a knob of this type."""
+
+
+def deployment(server: Server, engine: Engine, start: Start) -> Deployment:
+    """All that one server was told. Nothing is filled in that was not written."""
+    launch = server.primary
+    version = engine_version(server, engine)
+    reading = _command_line(launch, engine, start, version)
+    given = model(reading, engine, start)
+    knobs = _knobs(reading)
+    from_environment = _environment(launch, engine)
+    for name, value in from_environment.items():
+        if name != "model":
+            knobs.setdefault(name, value)
+    return Deployment(
+        name=launch.name,
+        kind=launch.kind,
+        form=launch.form,
+        at=launch.at,
+        engine=engine.name,
+        server=server,
+        image_tag=image_tag(launch),
+        engine_version=version,
+        model=given if given is not None else from_environment.get("model"),
+        knobs=knobs,
+        engine_fields={name: value for name, value in fields(reading).items() if f"--{name}" not in engine.model_flags},
+        gpus_per_pod=launch.gpus_per_pod,
+        gpu=launch.gpu,
+        pods=server.pods if server.pods is not None else knobs.get("nnodes"),
+        replicas=server.replicas,
+        flag_problems=tuple(reading.problems),
+        open_words=tuple(reading.open_words),
+    )
+
+
+def _command_line(launch: Launch, engine: Engine, start: Start, version: Maybe[str] | None) -> Reading:
+    era = engine.table.era(Version.parse(version.value) if isinstance(version, Located) else None)
+    words = launch.argv[start.first_flag :]
+    reading = read_flags(words, engine.table, era, takes_positional=start.command.takes_model)
+    for name in engine.file_flags:
+        if (file := reading.values.get(name)) is not None:
+            reading.open_words.append(_file_of_flags(name, file))
+    return reading
+
+
+def _file_of_flags(flag: str, file: Maybe[Any]) -> Unknown:
+    name = file.value if isinstance(file, Located) else file.spelled
+    return Unknown(f"the flags in {flag} {name} were not read", file.span, file.spelled)
+
+
+def model(reading: Reading, engine: Engine, start: Start) -> Maybe[str] | None:
+    """The model as the engine gets it: by flag, else the word that stands alone."""
+    flagged = next((reading.values[flag] for flag in engine.model_flags if flag in reading.values), None)
+    positional = next(iter(reading.positionals), None)
+    if flagged is not None and isinstance(positional, Located) and start.command.takes_model:
+        reading.problems.append(FlagProblem(positional, f"unrecognized arguments: {positional.value}"))
+    return flagged if flagged is not None else positional
+
+
+def _knobs(reading: Reading) -> Knobs:
+    """The knobs among the flags. A word for "not set" leaves its knob unwritten, save for a length to work out."""
+    found: Knobs = {}
+    for name, flag in reading.flags.items():
+        value = reading.values[name]
+        is_unset = isinstance(value, Located) and value.value is None and flag.kind != "length"
+        if flag.knob is not None and not is_unset:
+            found[flag.knob] = value
+    return found
+
+
+def _environment(launch: Launch, engine: Engine) -> Knobs:
+    """The knobs (and the model) that variables set."""
+    return {
+        target: value
+        for variable, target in engine.environment.items()
+        if (written := launch.env.get(variable)) is not None
+        if (value := _variable(variable, target, written, engine)) is not None
+    }
+
+
+def _variable(variable: str, target: str, written: Maybe[str], engine: Engine) -> Maybe[Any] | None:
+    if isinstance(written, Unknown) or target == "model":
+        return written
+    if not written.value.strip():
+        return None
+    flag = Flag(variable, KINDS[KNOBS[target].type])  # type: ignore[arg-type]
+    value = convert(flag, written.value, engine.table, engine.table.era(None))
+    if isinstance(value, BadValue):
+        return Unknown(f"{written.value!r} is no value for {variable}", written.span, written.spelled)
+    return replace(written, value=value, spelled=f"{variable}={written.value}")
+
+
+# Image and version
+
+
+def image_tag(launch: Launch) -> Maybe[str] | None:
+    """The tag as written; None where there is none (a digest alone, or no image)."""
+    if launch.image is None or isinstance(launch.image, Unknown):
+        return launch.image
+    tag = split(launch.image.value).tag
+    return None if tag is None else launch.image.with_value(tag)
+
+
+def engine_version(server: Server, engine: Engine) -> Maybe[str] | None:
+    """The release of the engine: a pin beside the command, else the tag of a known image; Unknown says why not."""
+    pinned = next(pins(server, engine), None)
+    if pinned is not None:
+        return pinned
+    image = server.primary.image
+    if image is None:
+        return None
+    if isinstance(image, Unknown):
+        return Unknown(f"the image is not known: {image.reason}", image.span, image.spelled, _SETTLE)
+    return _release(image, engine)
+
+
+_SETTLE = "write the release in the image's tag, or say it in the settings"
+
+
+def _release(image: Located[str], engine: Engine) -> Maybe[str]:
+    parts = split(image.value)
+    if parts.tag is None:
+        return Unknown(f"the image {image.value} has no tag", image.span, image.spelled, _SETTLE)
+    if not engine.release_images.search(parts.repository):
+        reason = f"the tags of {parts.repository} are not known to be releases of {engine.label}"
+        return Unknown(reason, image.span, image.spelled, _SETTLE)
+    release = release_in_tag(parts.tag)
+    if release is None:
+        return Unknown(f"the tag {parts.tag} names no release of {engine.label}", image.span, image.spelled, _SETTLE)
+    return image.with_value(release)
+
+
+def pins(server: Server, engine: Engine) -> Iterator[Located[str]]:
+    """Releases that installers in the same unit pin (`pip install vllm==0.8.5`), the last one first."""
+    if not engine.packages:
+        return
+    names = "|".join(re.escape(name) for name in engine.packages)
+    pattern = re.compile(rf"(?:{names})(?:\[[\w,-]*\])?==v?(?P<release>[\w.]+)(?:\+[\w.]+)?")
+    primary = server.primary
+    beside = [launch for launch in server.others if launch.unit == primary.unit]
+    for launch in [primary, *reversed(beside)]:
+        for word in launch.argv:
+            match = pattern.fullmatch(word.value.strip("'\"")) if isinstance(word, Located) else None
+            if match and isinstance(word, Located) and Version.parse(match["release"]):
+                yield word.with_value(match["release"])

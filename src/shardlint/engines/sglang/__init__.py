@@ -1,0 +1,41 @@
+"""SGLang: read, and not judged. Its data-parallel attention lies inside tensor parallelism; sizes are as written."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from shardlint.engines.engine import Command, Engine
+
+SERVER = Command("sglang.launch_server", is_module=True)
+
+ENGINES = (
+    Engine(
+        name="sglang",
+        label="SGLang",
+        newest="0.5.0",
+        folder=os.path.dirname(__file__),  # noqa: PTH120 pathlib costs 5 ms
+        commands=(
+            SERVER,
+            Command("sglang", "serve", takes_model=True),
+            Command("dynamo.sglang", is_module=True),
+            Command("dynamo.sglang.worker", is_module=True),
+        ),
+        images=re.compile(r"(?!)"),  # the entrypoint of lmsysorg/sglang is a shell
+        kin=re.compile(r"(?:^|[/_-])sglang", re.IGNORECASE),
+        release_images=re.compile(r"(?:^|/)(?:lmsysorg|aibrix|sgl-project)/sglang$|(?:^|/)sglang$"),
+        marks=frozenset(
+            {
+                "--mem-fraction-static",
+                "--tp-size",
+                "--dp-size",
+                "--ep-size",
+                "--enable-dp-attention",
+                "--context-length",
+            }
+        ),
+        packages=("sglang",),
+        model_flags=("--model-path",),
+        file_flags=("--config",),
+    ),
+)

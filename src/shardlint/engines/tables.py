@@ -1,0 +1,177 @@
+"""The flags of an engine, release by release, and what a spelling means in one of them."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+from shardlint.engines.versions import Version
+
+Kind = Literal["int", "float", "str", "size", "length", "json", "object", "list", "optional", "bool", "switch"]
+"""How many words a flag takes, and how they are read.
+
+size: an int or 32k (thousands), 32K (of 1024); length: a size, or -1/auto for "work it out"; object: JSON that must be
+an object; list: one word or more; optional: one word or none; bool: none, with a --no- form; switch: none, without.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag under its canonical name (`--tensor-parallel-size`)."""
+
+    name: str
+    kind: Kind
+    knob: str | None = None
+    """The knob that it sets, where it has a bearing on the layout."""
+    shown: bool = True
+    """False for what is of the web server's concern, or secret: it becomes no engine field."""
+    nullable: bool = False
+    """The words `None` and nothing at all stand for "not set"."""
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def field(self) -> str:
+        """The name of its engine field: `mem-fraction-static`."""
+        return self.name.lstrip("-")
+
+
+class Option(NamedTuple):
+    """One spelling of a flag: what a flag without a value sets, and the samples (by number) that know the spelling."""
+
+    spelling: str
+    flag: Flag
+    sets: bool
+    since: int
+    until: int
+
+
+class Era(NamedTuple):
+    """The sampled releases that a version lies between (both the same where it is one of them).
+
+    `complete` is False for a version older or newer than all samples: what they do not list may exist.
+    """
+
+    low: int
+    high: int
+    complete: bool = True
+
+
+class Found(NamedTuple):
+    """What a spelling means: its option, or the spellings that it abbreviates ambiguously.
+
+    `accepted` is False where another release knows the spelling but not this one.
+    """
+
+    option: Option | None
+    accepted: bool = True
+    ambiguous: tuple[str, ...] = ()
+
+
+class Table:
+    """All flags of one engine over its sampled releases, from rows as `scripts/build_engine_tables.py` writes them.
+
+    A row: `name`, `kind`, and where they differ from the usual `knob`, `spellings` (list of [text, since, until]),
+    `since`, `until`, `default` (list of [since, value]), `choices` (list of [since, until, values]), `hidden`.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.names: Sequence[str] = document["versions"]
+        self.samples = tuple(version for name in self.names if (version := Version.parse(name)) is not None)
+        self.rows: Mapping[str, Mapping[str, Any]] = {row["name"]: row for row in document["flags"]}
+        self.complete = not document.get("partial", False)
+        self.negations_since = self.index(document.get("negations_since"), 0)
+        self.pairs_since = self.index(document.get("pairs_since"), len(self.names))
+        self.objects_since = self.index(document.get("objects_since"), 0)
+        self.dotted_since = self.index(document.get("dotted_since"), 0)
+
+    def index(self, name: str | None, absent: int) -> int:
+        """The number of a sampled release."""
+        return absent if name is None else self.names.index(name)
+
+    @property
+    def last(self) -> int:
+        return len(self.names) - 1
+
+    def era(self, version: Version | None) -> Era:
+        """Where a version lies among the samples; None is read as the newest."""
+        if version is None or not self.complete:
+            return Era(self.last, self.last, self.complete)
+        place = bisect_left(self.samples, version)
+        if place > self.last:
+            return Era(self.last, self.last, complete=False)
+        if self.samples[place] == version:
+            return Era(place, place)
+        return Era(place - 1, place) if place else Era(0, 0, complete=False)
+
+    @cached_property
+    def knobs(self) -> Mapping[str, Mapping[str, Any]]:
+        """The row that sets each knob."""
+        return {row["knob"]: row for row in self.rows.values() if "knob" in row}
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """Every spelling of every release."""
+        return {option.spelling: option for row in self.rows.values() for option in self._spellings(row)}
+
+    def find(self, spelling: str, era: Era) -> Found:
+        """What argparse makes of a spelling: itself, else what it abbreviates, else what another release knows."""
+        option = self.options.get(spelling)
+        if option is not None and _known(option, era):
+            return Found(option)
+        readings = [self._abbreviated(spelling, sample) for sample in dict.fromkeys((era.low, era.high))]
+        for reading in readings:
+            if len(reading) == 1:
+                return Found(reading[0])
+        longest = max(readings, key=len)
+        return Found(option, accepted=option is None and not longest, ambiguous=tuple(o.spelling for o in longest))
+
+    def _abbreviated(self, prefix: str, sample: int) -> list[Option]:
+        return [
+            option
+            for option in self.options.values()
+            if option.since <= sample <= option.until and option.spelling.startswith(prefix)
+        ]
+
+    def _spellings(self, row: Mapping[str, Any]) -> Iterator[Option]:
+        flag = flag_of(row)
+        since, until = self.index(row.get("since"), 0), self.index(row.get("until"), self.last)
+        own = [(row["name"], since, until)]
+        own += [(text, self.index(a, since), self.index(b, until)) for text, a, b in row.get("spellings", ())]
+        for text, first, last in own:
+            yield Option(text, flag, True, first, last)
+            if flag.kind == "bool" and text.startswith("--"):
+                yield Option("--no-" + text[2:], flag, False, max(first, self.negations_since), last)
+                if (pair := _inverse(text)) is not None:
+                    yield Option(pair, flag, False, max(first, self.pairs_since), last)
+
+
+def flag_of(row: Mapping[str, Any]) -> Flag:
+    """A row as a flag."""
+    return Flag(
+        name=row["name"],
+        kind=row["kind"],
+        knob=row.get("knob"),
+        shown=not row.get("hidden", False),
+        nullable=row.get("nullable", False),
+        row=row,
+    )
+
+
+def read_table(text: str) -> Table:
+    """A table from the text of its data file."""
+    return Table(json.loads(text))
+
+
+def _known(option: Option, era: Era) -> bool:
+    return option.since <= era.high and era.low <= option.until
+
+
+def _inverse(spelling: str) -> str | None:
+    for prefix, other in (("--enable-", "--disable-"), ("--disable-", "--enable-")):
+        if spelling.startswith(prefix):
+            return other + spelling[len(prefix) :]
+    return None

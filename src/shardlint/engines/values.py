@@ -1,0 +1,108 @@
+"""The text of a flag's value as the engine converts it, with its words where it does not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shardlint.engines.tables import Era, Flag, Table
+
+THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MOST_DIGITS = 400
+"""Longer numbers are no sizes, and Python refuses to read some of them."""
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
+_JSON_TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
+_JSON_SIZE = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
+
+
+@dataclass(frozen=True, slots=True)
+class BadValue:
+    """The engine's words for a value that it refuses, and what was plainly meant, if it is plain."""
+
+    message: str
+    meant: Any = None
+
+
+def convert(flag: Flag, text: str, table: Table, era: Era) -> Any:
+    """The value of a flag, None for "not set" or "work it out", or `BadValue`."""
+    if flag.nullable and text in ("", "None"):
+        return None
+    if len(text) > MOST_DIGITS and flag.kind in ("int", "float", "size", "length"):
+        return BadValue(f"invalid {flag.kind} value: {text[:20]!r}...")
+    if flag.kind in ("json", "object"):
+        return _json(text, must_be_object=flag.kind == "object" and era.low >= table.objects_since)
+    if (reader := _READERS.get(flag.kind)) is not None:
+        return reader(text)
+    return _chosen(flag, text, table, era)
+
+
+def size(text: str) -> int:
+    """32k -> 32000, 32K -> 32768, 25.6k -> 25600. Raises ValueError where vLLM does."""
+    text = text.strip()
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return int(text)
+    number, suffix = match.groups()
+    return int(number) * BINARY[suffix] if suffix in BINARY else int(float(number) * THOUSANDS[suffix])
+
+
+def length(text: str) -> int | None:
+    """A size, or None for -1 and auto: what the memory holds."""
+    return None if text.strip().lower() in ("-1", "auto") else size(text)
+
+
+def _reader(function: Callable[[str], Any], name: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return function(text)
+        except (ValueError, OverflowError):
+            return BadValue(f"invalid {name} value: {text!r}")
+
+    return read
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "int": _reader(int, "int"),
+    "float": _reader(float, "float"),
+    "size": _reader(size, "human_readable_int"),
+    "length": _reader(length, "human_readable_int_or_auto"),
+}
+
+
+def _chosen(flag: Flag, text: str, table: Table, era: Era) -> Any:
+    """A word of a closed list, where the flag has one in every release that the version may be."""
+    if not era.complete:
+        return text
+    lists = [
+        values
+        for since, until, values in flag.row.get("choices", ())
+        if table.index(since, 0) <= era.high and era.low <= table.index(until, table.last)
+    ]
+    if not lists or any(text in values for values in lists):
+        return text
+    names = ", ".join(repr(value) for value in lists[-1])
+    return BadValue(f"invalid choice: {text!r} (choose from {names})", meant=text)
+
+
+def _json(text: str, *, must_be_object: bool) -> Any:
+    pieces = _JSON_TEXT.split(text)
+    pieces[::2] = [_JSON_SIZE.sub(lambda match: _sized(match[0]), piece) for piece in pieces[::2]]
+    try:
+        value = json.loads("".join(pieces))
+    except (ValueError, RecursionError):
+        return BadValue(f"{text!r} is no JSON", meant=text)
+    if must_be_object and not isinstance(value, dict):
+        return BadValue(f"{text!r} is no JSON object", meant=value)
+    return value
+
+
+def _sized(text: str) -> str:
+    try:
+        return str(size(text))
+    except ValueError:
+        return text

@@ -1,0 +1,87 @@
+"""Which model classes vLLM has, release by release, and which of them have pipeline parallelism."""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_left
+from functools import lru_cache
+from typing import Any
+
+from shardlint.engines.engine import data_text
+from shardlint.engines.versions import Version
+from shardlint.findings import Unknown
+
+FOLDER = os.path.dirname(__file__)  # noqa: PTH120 pathlib costs 5 ms
+TRANSFORMERS_BACKEND = "vLLM may still load it through its Transformers backend"
+
+
+def supports_pp(architecture: str, version: Version) -> bool | Unknown:
+    """Whether the class has pipeline parallelism in this release, as the registry of vLLM computes it."""
+    facts = facts_at(architecture, version)
+    if isinstance(facts, Unknown):
+        return facts
+    if len(facts) > 1:
+        return _between(architecture, version, "has pipeline parallelism")
+    (fact,) = facts
+    if fact is None:
+        return Unknown(f"vLLM {version} has no class {architecture}; {TRANSFORMERS_BACKEND}")
+    return fact
+
+
+def knows(architecture: str, version: Version) -> bool | Unknown:
+    """Whether the registry of this release has the class."""
+    facts = facts_at(architecture, version)
+    if isinstance(facts, Unknown):
+        return facts
+    present = {fact is not None for fact in facts}
+    return present.pop() if len(present) == 1 else _between(architecture, version, "is there")
+
+
+def facts_at(architecture: str, version: Version) -> set[bool | None] | Unknown:
+    """What the samples around a version say: True or False for pipeline parallelism, None for "no such class".
+
+    Two facts where the version lies between two samples that differ.  After the newest sample, its facts.
+    """
+    samples = sampled()
+    if version < samples[0]:
+        return Unknown(f"the model classes of vLLM {version} are not recorded, those since {samples[0]} are")
+    place = min(bisect_left(samples, version), len(samples) - 1)
+    around = (place,) if version >= samples[place] else (place - 1, place)
+    ranges = row(architecture).get("pp", ())
+    return {_fact_in(ranges, samples[sample]) for sample in around}
+
+
+def _fact_in(ranges: Any, sample: Version) -> bool | None:
+    for since, until, supports in ranges:
+        first, last = Version.parse(since), None if until is None else Version.parse(until)
+        if first is not None and first <= sample and (last is None or sample <= last):
+            return bool(supports)
+    return None
+
+
+def _between(architecture: str, version: Version, what: str) -> Unknown:
+    return Unknown(f"whether {architecture} {what} in vLLM {version} is not recorded: the releases around it differ")
+
+
+@lru_cache(maxsize=1)
+def _text() -> str:
+    return data_text(FOLDER, "architectures.jsonl")
+
+
+@lru_cache(maxsize=1)
+def sampled() -> tuple[Version, ...]:
+    """The releases that were looked at, the oldest first."""
+    head = json.loads(_text().partition("\n")[0])
+    return tuple(version for name in head["versions"] if (version := Version.parse(name)) is not None)
+
+
+@lru_cache(maxsize=64)
+def row(architecture: str) -> dict[str, Any]:
+    """The row of one class, {} where there is none: `pp` ranges, and `moe`, `hybrid`, `mla` ... where they hold."""
+    text = _text()
+    start = text.find(f'\n{{"name":{json.dumps(architecture)},')
+    if start < 0:
+        return {}
+    found: dict[str, Any] = json.loads(text[start : text.index("\n", start + 1)])
+    return found

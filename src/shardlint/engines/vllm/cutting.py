@@ -1,0 +1,34 @@
+"""vLLM's cutting table, by version."""
+
+from __future__ import annotations
+
+from shardlint.engines.cutting import Cut, Cutting, Remainder
+from shardlint.engines.versions import Version
+
+VOCABULARY_PADDING = 64
+BLOCKS_REFINE_TO = 32
+
+STAGES_BEFORE_LAST_SINCE = Version((0, 8))
+"""0.7.3 leaves the remainder to the last stage, 0.8.5.post1 does not."""
+EXPERTS_TO_FIRST_RANKS_SINCE = Version((0, 10))
+"""0.9.2 leaves the remainder to the last rank, 0.10.2 does not."""
+BLOCKS_REFINED_SINCE = Version((0, 29))
+
+
+def cutting(version: Version) -> Cutting:
+    """What vLLM of this version does with each kind of piece."""
+    experts: Remainder = "first_ranks" if version >= EXPERTS_TO_FIRST_RANKS_SINCE else "last_rank"
+    return Cutting(
+        pieces={
+            "query_head": Cut(refuses="refuses-at-start"),
+            "kv_head": Cut(refuses="fails-while-loading", replicates=True),
+            "column": Cut(refuses="fails-while-loading"),
+            "row": Cut(refuses="fails-while-loading"),
+            "vocabulary": Cut(refuses="fails-while-loading", pads_to=VOCABULARY_PADDING),
+            "expert": Cut(remainder=experts),
+            "expert_width": Cut(refuses="fails-while-loading"),
+            "whole": Cut(replicates=True),
+        },
+        stage_remainder="before_last" if version >= STAGES_BEFORE_LAST_SINCE else "last",
+        expert_blocks_refine_to=BLOCKS_REFINE_TO if version >= BLOCKS_REFINED_SINCE else 0,
+    )
