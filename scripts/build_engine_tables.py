@@ -43,7 +43,7 @@ CLOSED = {  # literal types: argparse refuses any other word
 CHOICES: dict[str, list[list[Any]]] = {
     "--dtype": [[None, None, ["auto", "bfloat16", "float", "float16", "float32", "half"]]],
     "--mm-encoder-tp-mode": [[None, None, ["data", "weights"]]],
-    "--max-lora-rank": [["0.33.0", None, ["1", "8", "16", "32", "64", "128", "256", "320", "512"]]],
+    "--max-lora-rank": [["0.33.0", None, [1, 8, 16, 32, 64, 128, 256, 320, 512]]],
 }
 
 
@@ -70,6 +70,8 @@ def scalar_kind(declared: str) -> str:
     plain = declared.removesuffix(" | None").removeprefix("Optional[").removesuffix("]")
     if plain in ("int", "float"):
         return plain
+    if plain == "MaxLoRARanks":
+        return "int"
     if plain.endswith(("Config", "ConfigArgs")) and "|" not in plain:
         return "object"
     if plain.startswith("dict[") and "|" not in plain:
@@ -105,6 +107,10 @@ def extras(name: str, flag: Mapping[str, Any], noted: Mapping[str, Any], version
     }
 
 
+OPTIMIZATION_LEVEL = "--optimization-level"
+SHORT_OPTIMIZATION_LEVEL = ["-O", "0.12.0", None]  # `parse_args` writes -O3, -O=3 and -O 3 so before argparse sees them
+
+
 def spellings(name: str, spans: Iterable[Mapping[str, Any]], last: str, newest: str) -> list[list[Any]]:
     """Every other spelling with the releases that know it: [text, since, until or null]."""
     found: dict[str, list[Any]] = {}
@@ -112,6 +118,8 @@ def spellings(name: str, spans: Iterable[Mapping[str, Any]], last: str, newest: 
         for text in span["value"]:
             if text != name:
                 found.setdefault(text, [text, span["since"], None])[2] = span["until"]
+    if name == OPTIMIZATION_LEVEL:
+        return [SHORT_OPTIMIZATION_LEVEL]
     return [[text, since, None if until in (last, newest) else until] for text, since, until in found.values()]
 
 

@@ -150,7 +150,7 @@ class _Reader:
 
     def stuck_or_unknown(self, word: Located[str], key: str, value: Located[str] | None, found: Found) -> None:
         """A one-letter flag with its value stuck to it (`-q8`), or a flag that no release knows."""
-        stuck = self.table.options.get(word.value[:2])
+        stuck = self.table.exact(word.value[:2], self.era)
         if not key.startswith("--") and stuck is not None and stuck.flag.kind not in NO_WORDS:
             self.apply(stuck, word, _after(word, 2))
             return

@@ -113,13 +113,17 @@ class Table:
         return {row["knob"]: row for row in self.rows.values() if "knob" in row}
 
     @cached_property
-    def options(self) -> Mapping[str, Option]:
-        """Every spelling of every release."""
-        return {option.spelling: option for row in self.rows.values() for option in self._spellings(row)}
+    def options(self) -> Mapping[str, tuple[Option, ...]]:
+        """What every spelling means; several things where its meaning changed between releases."""
+        found: dict[str, tuple[Option, ...]] = {}
+        for row in self.rows.values():
+            for option in self._spellings(row):
+                found[option.spelling] = (*found.get(option.spelling, ()), option)
+        return found
 
     def find(self, spelling: str, era: Era) -> Found:
         """What argparse makes of a spelling: itself, else what it abbreviates, else what another release knows."""
-        option = self.options.get(spelling)
+        option = self.exact(spelling, era)
         if option is not None and _known(option, era):
             return Found(option)
         readings = [self._abbreviated(spelling, sample) for sample in dict.fromkeys((era.low, era.high))]
@@ -129,10 +133,16 @@ class Table:
         longest = max(readings, key=len)
         return Found(option, accepted=option is None and not longest, ambiguous=tuple(o.spelling for o in longest))
 
+    def exact(self, spelling: str, era: Era) -> Option | None:
+        """The option of just this spelling, that of another release where this one has none."""
+        options = self.options.get(spelling, ())
+        return next((option for option in options if _known(option, era)), options[-1] if options else None)
+
     def _abbreviated(self, prefix: str, sample: int) -> list[Option]:
         return [
             option
-            for option in self.options.values()
+            for options in self.options.values()
+            for option in options
             if option.since <= sample <= option.until and option.spelling.startswith(prefix)
         ]
 

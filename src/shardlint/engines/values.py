@@ -36,9 +36,8 @@ def convert(flag: Flag, text: str, table: Table, era: Era) -> Any:
         return BadValue(f"invalid {flag.kind} value: {text[:20]!r}...")
     if flag.kind in ("json", "object"):
         return _json(text, must_be_object=flag.kind == "object" and era.low >= table.objects_since)
-    if (reader := _READERS.get(flag.kind)) is not None:
-        return reader(text)
-    return _chosen(flag, text, table, era)
+    value = _READERS.get(flag.kind, str)(text)
+    return value if isinstance(value, BadValue) else _chosen(flag, value, table, era)
 
 
 def size(text: str) -> int:
@@ -74,19 +73,17 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _chosen(flag: Flag, text: str, table: Table, era: Era) -> Any:
-    """A word of a closed list, where the flag has one in every release that the version may be."""
-    if not era.complete:
-        return text
+def _chosen(flag: Flag, value: Any, table: Table, era: Era) -> Any:
+    """A value of a closed list, where the flag has one in every release that the version may be."""
     lists = [
         values
         for since, until, values in flag.row.get("choices", ())
         if table.index(since, 0) <= era.high and era.low <= table.index(until, table.last)
     ]
-    if not lists or any(text in values for values in lists):
-        return text
+    if not era.complete or not lists or any(value in values for values in lists):
+        return value
     names = ", ".join(repr(value) for value in lists[-1])
-    return BadValue(f"invalid choice: {text!r} (choose from {names})", meant=text)
+    return BadValue(f"invalid choice: {value!r} (choose from {names})", meant=value)
 
 
 def _json(text: str, *, must_be_object: bool) -> Any:
