@@ -66,12 +66,12 @@ class Engine:
         """Its flags, read on first use."""
         return _table(self.folder, self.flags_file)
 
-    def version(self, text: str | None) -> Version:
+    def version(self, release: Version | str | None) -> Version:
         """A release as a Version; the newest where there is none or the text is no number."""
-        version = None if text is None else Version.parse(text)
+        version = Version.parse(release) if isinstance(release, str) else release
         return version or _parsed(self.newest)
 
-    def default(self, knob: str, version: str | None = None) -> Any:
+    def default(self, knob: str, version: Version | str | None = None) -> Any:
         """What a knob is when nobody writes it, None where the engine works it out or does not know the knob."""
         row = self.table.knobs.get(knob, {})
         era = self.table.era(self.version(version))
@@ -81,19 +81,19 @@ class Engine:
                 value = declared
         return value
 
-    def supports_pp(self, architecture: str, version: str | None = None) -> bool | Unknown:
+    def supports_pp(self, architecture: str, version: Version | str | None = None) -> bool | Unknown:
         """Whether a model class (`LlamaForCausalLM`) can be cut into pipeline stages."""
         if self.pp_support is None:
             return Unknown(f"which classes of {self.label} have pipeline parallelism is not recorded")
         return self.pp_support(architecture, self.version(version))
 
-    def knows(self, architecture: str, version: str | None = None) -> bool | Unknown:
+    def knows(self, architecture: str, version: Version | str | None = None) -> bool | Unknown:
         """Whether the engine has a model class of this name."""
         if self.known_class is None:
             return Unknown(f"the model classes of {self.label} are not recorded")
         return self.known_class(architecture, self.version(version))
 
-    def cutting(self, version: str | None = None) -> Cutting:
+    def cutting(self, version: Version | str | None = None) -> Cutting:
         """The cutting table. Raises LookupError for an engine that is not judged."""
         if self.cut is None:
             raise LookupError(f"{self.label} has no cutting table")
