@@ -1,0 +1,208 @@
+"""The commands: what each reads, asks and prints. No opinion about layouts lives here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shardlint.findings import SEVERITIES, Finding, Report, Severity, Span
+from shardlint.front.failures import CannotRun
+from shardlint.front.options import Options, parse
+
+if TYPE_CHECKING:
+    from shardlint.check import Settings
+    from shardlint.deployment import Deployment
+    from shardlint.facts.hardware import Hardware
+    from shardlint.front.files import Found
+    from shardlint.front.library import DiskLibrary
+    from shardlint.report.json import Effective
+
+DEFAULT_FAIL_ON: Severity = "warning"
+
+
+def run(words: list[str]) -> int:
+    """Carry out one command line; its exit code. Raises CannotRun."""
+    options = parse(words)
+    from shardlint.rules import BrokenRule
+
+    try:
+        return {"check": check, "inspect": inspect, "explain": explain, "rules": rules}[options.command](options)
+    except BrokenRule as failure:
+        raise CannotRun(str(failure)) from failure
+
+
+def check(options: Options) -> int:
+    """Print what is wrong; 1 where something reaches the threshold."""
+    from shardlint import check as checking
+
+    options = with_project_settings(options)
+    settings = _settings(options)
+    found, library = _look(options)
+    try:
+        report = checking.check(found.sources, library, settings)
+    except checking.RuleFailed as failure:
+        raise CannotRun(str(failure)) from failure
+    report = _with_files(report, found, settings)
+    if options.format == "json":
+        from shardlint.report.json import check_json
+
+        _print(check_json(report))
+    else:
+        from shardlint.report.text import check_text
+
+        _print("\n".join(check_text(report, (*found.sources, *library.read_sources), _paint(options))))
+    return int(_fails(report, options))
+
+
+def inspect(options: Options) -> int:
+    """Print what was read."""
+    from shardlint import check as checking
+
+    options = with_project_settings(options)
+    settings = _settings(options)
+    found, library = _look(options)
+    report = _with_files(checking.read(found.sources, library, settings), found, settings)
+    effective = [_effective(deployment, library, settings) for deployment in report.deployments]
+    if options.format == "json":
+        from shardlint.report.json import inspect_json
+
+        _print(inspect_json(report, effective))
+    else:
+        from shardlint.report.inspection import inspect_text
+
+        _print("\n".join(inspect_text(report, effective, _paint(options))))
+    return 0
+
+
+def explain(options: Options) -> int:
+    """Print the page of one rule."""
+    from shardlint.front.rulebook import rule_called
+    from shardlint.rules import page
+
+    _print(page(rule_called(options.rule)).rstrip("\n"))
+    return 0
+
+
+def rules(options: Options) -> int:
+    """Print all rules and families."""
+    from shardlint.front import rulebook
+
+    _print(rulebook.as_json() if options.format == "json" else rulebook.as_text())
+    return 0
+
+
+def with_project_settings(options: Options) -> Options:
+    """The options, completed by what [tool.shardlint] says; what is said on the command line wins."""
+    from shardlint.front.settings import read_settings
+
+    project = read_settings(options.paths, options.config)
+    said = {name: getattr(options, name) for name in project.__slots__}
+    return replace(options, **{name: getattr(project, name) for name, value in said.items() if value is None})
+
+
+def _look(options: Options) -> tuple[Found, DiskLibrary]:
+    """Find the files and open the library."""
+    from shardlint.front.files import find
+    from shardlint.front.library import DiskLibrary
+    from shardlint.front.settings import project_folder
+    from shardlint.manifests import FORMS
+
+    library = DiskLibrary(
+        options.paths, models=options.models, project=project_folder(options.paths), environ=os.environ
+    )
+    return find(options.paths, (pattern for form in FORMS for pattern in form.FILES)), library
+
+
+def _settings(options: Options) -> Settings:
+    """What check is told. Raises CannotRun for a rule, version or GPU that there is not."""
+    from shardlint.check import Settings
+    from shardlint.front.rulebook import known_words
+
+    return Settings(
+        select=known_words("--select", options.select or ()),
+        ignore=known_words("--ignore", options.ignore or ()),
+        vllm=_release(options.vllm),
+        hardware=_hardware(options.hardware),
+    )
+
+
+def _release(text: str | None) -> str | None:
+    if text is None:
+        return None
+    from shardlint.engines.versions import Version
+
+    if Version.parse(text) is None:
+        raise CannotRun(f"--vllm {text}: not a release such as 0.33.0")
+    return text
+
+
+def _hardware(text: str | None) -> Hardware | None:
+    if text is None:
+        return None
+    from shardlint.facts import hardware_spec
+
+    hardware = hardware_spec.parse(text)
+    if isinstance(hardware, str):
+        raise CannotRun(f"--hardware {text}: {hardware}")
+    return hardware
+
+
+def _with_files(report: Report, found: Found, settings: Settings) -> Report:
+    """The report with what was found out about files before any of them was read as a manifest."""
+    files = sorted((*report.files, *found.notes), key=lambda note: note.path)
+    findings = (*report.findings, *_file_findings(found, settings))
+    return replace(report, files=tuple(files), findings=tuple(sorted(findings, key=_order)))
+
+
+def _file_findings(found: Found, settings: Settings) -> Iterator[Finding]:
+    if not found.problems:
+        return
+    from shardlint.rules.unreadable_file import RULE
+
+    if settings.wants(RULE):
+        for problem in found.problems:
+            assert isinstance(problem.at, Span)  # the search knows the byte
+            yield Finding(
+                RULE.code,
+                RULE.name,
+                RULE.family,
+                RULE.severity,
+                RULE.effect,
+                problem.certainty,
+                problem.at,
+                problem.message,
+                help=problem.help,
+                url=RULE.url,
+            )
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str, str]:
+    return finding.path, finding.line, finding.column, finding.code, finding.message
+
+
+def _fails(report: Report, options: Options) -> bool:
+    counted = SEVERITIES[: SEVERITIES.index(options.fail_on or DEFAULT_FAIL_ON) + 1]
+    reached = any(finding.severity in counted for finding in report.findings)
+    return reached or (options.strict and bool(report.not_checked))
+
+
+def _effective(deployment: Deployment, library: DiskLibrary, settings: Settings) -> Effective:
+    """What the engine will work with, defaults included."""
+    from shardlint.check.facts import DeploymentFacts
+    from shardlint.report.fields import ALL_KNOB_FIELDS
+
+    facts = DeploymentFacts(deployment, library, settings)
+    return {name: facts.knob(name) for name in ALL_KNOB_FIELDS}
+
+
+def _paint(options: Options) -> bool:
+    """Whether to use colours: only for a person at a terminal who has not said no."""
+    unwanted = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not unwanted and sys.stdout.isatty()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")

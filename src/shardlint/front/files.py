@@ -1,0 +1,188 @@
+"""Which files are read: the named ones, and those in folders that have to do with serving a language model."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from typing import BinaryIO
+
+from shardlint.findings import FileNote, Problem, Span
+from shardlint.front.failures import CannotRun
+from shardlint.front.ignored import inherited_scopes, is_ignored, own_scope
+from shardlint.text import Source
+
+STANDARD_INPUT = "-"
+MOST_BYTES = 4 * 1024 * 1024  # the largest manifests met are rendered charts of some 300 KiB
+HEAD_BYTES = 8 * 1024
+
+SKIPPED_FOLDERS = frozenset(
+    (".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".shardlint", ".mypy_cache")
+)
+
+ENGINE_WORDS = (
+    b"llm",
+    b"sglang",
+    b"tensorrt",
+    b"text-generation",
+    b"tgi",
+    b"tensor-parallel",
+    b"tensor_parallel",
+    b"tensorparallel",
+    b"lmdeploy",
+    b"nvcr.io/nim",
+    b"dynamo",
+)
+"""In lower case. A file without any of them starts no engine that we know, whatever else it holds."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What was read; what was not, and why; what is wrong with files as files."""
+
+    sources: list[Source] = field(default_factory=list)
+    notes: list[FileNote] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def find(paths: Sequence[str], patterns: Iterable[str]) -> Found:
+    """Read the files that `paths` name, and those below its folders whose names match one of `patterns`.
+
+    Each file is read once, however often it is named. Raises CannotRun for a path that is not there.
+    """
+    names = re.compile("|".join(translate(pattern) for pattern in sorted(set(patterns))))
+    search = _Search(names, [os.path.realpath(path) for path in paths if path != STANDARD_INPUT])
+    for path in paths:
+        search.look_at(path)
+    return search.found
+
+
+@dataclass(slots=True)
+class _Search:
+    names: re.Pattern[str]
+    roots: list[str]
+    found: Found = field(default_factory=Found)
+    seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def look_at(self, path: str) -> None:
+        """One path of the command line."""
+        if path == STANDARD_INPUT:
+            self._take(path, sys.stdin.buffer.read(MOST_BYTES + 1), named=True)
+        elif os.path.isdir(path):
+            for file in self._walk(path):
+                self._read(file, named=False)
+        elif os.path.exists(path):
+            self._read(path, named=True)
+        else:
+            raise CannotRun(f"{path}: no such file or folder")
+
+    def _walk(self, root: str) -> Iterator[str]:
+        """The files below a folder in the order of their names, less what git ignores."""
+        prefix = "" if root == os.curdir else root.rstrip("/") + "/"
+        stack = [(prefix, inherited_scopes(prefix))]
+        while stack:
+            folder, above = stack.pop()
+            scopes = above + own_scope(folder)
+            below = []
+            for entry in self._entries(folder):
+                path = folder + entry.name
+                if entry.is_symlink():
+                    self._note_link(path)
+                elif entry.is_dir():
+                    if entry.name not in SKIPPED_FOLDERS and not is_ignored(path, True, scopes):
+                        below.append((path + "/", scopes))
+                elif self.names.match(entry.name) and entry.is_file() and not is_ignored(path, False, scopes):
+                    yield path
+            stack.extend(reversed(below))
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder or os.curdir) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        except OSError as failure:
+            self._note(folder, f"cannot be opened: {failure.strerror}")
+            return []
+
+    def _note_link(self, path: str) -> None:
+        """A link inside the scanned folders is met under its own name; one that leads out of them is not followed."""
+        if self.names.match(os.path.basename(path)) or os.path.isdir(path):
+            target = os.path.realpath(path)
+            if not any(is_inside(target, root) for root in self.roots):
+                self._note(path, "a symbolic link that leads out of the scanned folders; name it to read it")
+
+    def _read(self, path: str, *, named: bool) -> None:
+        try:
+            with open(path, "rb") as file:
+                data = None if self._seen_before(file) else _bytes_of(file)
+        except OSError as failure:
+            self._note(path, f"cannot be read: {failure.strerror}")
+            return
+        if data is not None:
+            self._take(path, data, named=named)
+
+    def _seen_before(self, file: BinaryIO) -> bool:
+        status = os.fstat(file.fileno())
+        key = (status.st_dev, status.st_ino)
+        seen = key in self.seen
+        self.seen.add(key)
+        return seen
+
+    def _take(self, path: str, data: bytes, *, named: bool) -> None:
+        """Keep what may start an engine; a named file is never passed over in silence."""
+        if _is_binary(data):
+            if named:
+                self._note(path, "a binary file")
+        elif len(data) > MOST_BYTES:
+            self._note(path, f"larger than {MOST_BYTES // 1024 // 1024} MiB")
+        elif named or speaks_of_engines(data):
+            self._decode(path, data)
+
+    def _decode(self, path: str, data: bytes) -> None:
+        data = data.removeprefix(b"\xef\xbb\xbf")  # no part of the text: editors do not count it as a column
+        try:
+            self.found.sources.append(Source(path, data.decode(_encoding(data))))
+        except UnicodeDecodeError as failure:
+            self.found.problems.append(_undecodable(path, data, failure))
+            self._note(path, f"not {failure.encoding.upper()} text")
+
+    def _note(self, path: str, reason: str) -> None:
+        self.found.notes.append(FileNote(path, None, reason))
+
+
+def speaks_of_engines(data: bytes) -> bool:
+    """Whether a file's bytes hold a word that has to do with serving a language model."""
+    lowered = data.replace(b"\0", b"").lower()  # UTF-16 text has a zero byte in every character
+    return any(word in lowered for word in ENGINE_WORDS)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a real path is `folder` or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _bytes_of(file: BinaryIO) -> bytes:
+    """The content, up to one byte more than is read, so that what is too large can be told; a binary's head only."""
+    head = file.read(HEAD_BYTES)
+    return head if _is_binary(head) else head + file.read(MOST_BYTES + 1 - len(head))
+
+
+def _encoding(data: bytes) -> str:
+    return "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+
+
+def _is_binary(data: bytes) -> bool:
+    return b"\0" in data[:HEAD_BYTES] and _encoding(data) != "utf-16"
+
+
+def _undecodable(path: str, data: bytes, failure: UnicodeDecodeError) -> Problem:
+    before = data[: failure.start].decode(_encoding(data), errors="replace")
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return Problem(
+        at=Span(path, line, column, line, column + 1),
+        message=f"byte 0x{data[failure.start]:02x} is no {failure.encoding.upper()} text ({failure.reason})",
+        help=("save the file as UTF-8",),
+    )

@@ -1,0 +1,151 @@
+"""The library that reads the disk: files that a manifest names, and models that are known on this machine.
+
+A manifest decides which names are asked for, so every name is hostile: nothing outside the allowed folders is
+opened, whatever dots and links it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from shardlint.findings import Unknown
+from shardlint.front.failures import CannotRun
+from shardlint.front.files import STANDARD_INPUT, is_inside
+from shardlint.front.models import ModelFile, ModelFolder, files_in, read_text
+from shardlint.text import ModelFiles, Source
+
+NOWHERE = "no config.json of it is on this machine"
+SETTLE_MODEL = "--models with its config.json"
+
+
+class DiskLibrary:
+    """Answers what a check may ask of the disk; each answer is kept, so a model is read once."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        models: str | None,
+        project: str | None,
+        environ: Mapping[str, str],
+    ) -> None:
+        """`paths`: what is linted; `models`: the option; `project`: the folder whose `.shardlint/models` counts.
+
+        Raises CannotRun where `models` cannot be read.
+        """
+        self._roots = _roots(paths)
+        self._shelves: list[ModelFile | ModelFolder] = []
+        if models is not None:
+            self._shelves.append(_shelf(models))
+        kept = os.path.join(project, ".shardlint", "models") if project else ""
+        if kept and os.path.isdir(kept):
+            self._shelves.append(ModelFolder(kept))
+        self._hub = _hub_cache(environ)
+        self._models: dict[str, ModelFiles | Unknown] = {}
+        self._siblings: dict[str, Source | Unknown] = {}
+
+    @property
+    def read_sources(self) -> tuple[Source, ...]:
+        """The siblings that were read, for excerpts."""
+        return tuple(source for source in self._siblings.values() if isinstance(source, Source))
+
+    def sibling(self, path: str) -> Source | Unknown:
+        """A text file inside the scanned folders, by its path from where the command runs."""
+        if path not in self._siblings:
+            self._siblings[path] = self._read_sibling(path)
+        return self._siblings[path]
+
+    def _read_sibling(self, path: str) -> Source | Unknown:
+        if "\0" in path or not any(is_inside(os.path.realpath(path), root) for root in self._roots):
+            return Unknown(f"{path} lies outside of the scanned folders", settle_by="scan the folder that holds it")
+        text = read_text(path)
+        return text if isinstance(text, Unknown) else Source(path, text)
+
+    def model(self, model_id: str) -> ModelFiles | Unknown:
+        """The first of: `--models`, the project's `.shardlint/models`, a folder of that name, the hub's cache."""
+        if model_id not in self._models:
+            self._models[model_id] = self._find_model(model_id)
+        return self._models[model_id]
+
+    def _find_model(self, model_id: str) -> ModelFiles | Unknown:
+        if not model_id or "\0" in model_id:
+            return Unknown(NOWHERE, settle_by=SETTLE_MODEL)
+        for shelf in self._shelves:
+            if found := shelf.find(model_id):
+                return found
+        return self._local_folder(model_id) or self._cached(model_id) or Unknown(NOWHERE, settle_by=SETTLE_MODEL)
+
+    def _local_folder(self, model_id: str) -> ModelFiles | None:
+        """A model folder by its path: an absolute one as it stands, a relative one below a scanned folder."""
+        if os.path.isabs(model_id):
+            return files_in(model_id, model_id, within=model_id, origin=model_id)
+        for root in self._roots:
+            folder = os.path.join(root, model_id)
+            if found := files_in(model_id, folder, within=root, origin=model_id):
+                return found
+        return None
+
+    def _cached(self, model_id: str) -> ModelFiles | None:
+        """The hub's cache, read without its library: refs/main names the folder below snapshots/."""
+        if not self._hub or not _HUB_ID.fullmatch(model_id):
+            return None
+        home = os.path.join(self._hub, "models--" + model_id.replace("/", "--"))
+        revision = _revision(home)
+        if revision is None:
+            return None
+        folder = os.path.join(home, "snapshots", revision)
+        return files_in(model_id, folder, within=home, origin="the Hugging Face cache")
+
+
+_HUB_ID = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+
+
+def _roots(paths: Sequence[str]) -> list[str]:
+    """The folders below which a manifest may name files.
+
+    A named file counts for the folder where the command runs if it lies below that, so that naming each file (as
+    hooks do) tells the same as scanning the folder.
+    """
+    here = os.path.realpath(os.curdir)
+    roots = []
+    for path in paths:
+        real = here if path == STANDARD_INPUT else os.path.realpath(path)
+        if not os.path.isdir(real):
+            real = here if is_inside(real, here) else os.path.dirname(real)
+        if real not in roots:
+            roots.append(real)
+    return roots
+
+
+def _shelf(models: str) -> ModelFile | ModelFolder:
+    if os.path.isdir(models):
+        return ModelFolder(models)
+    if os.path.isfile(models):
+        return ModelFile.read(models)
+    raise CannotRun(f"--models {models}: no such file or folder")
+
+
+def _hub_cache(environ: Mapping[str, str]) -> str | None:
+    """Where the hub's library keeps its files, by its own rules."""
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if environ.get(name):
+            return os.path.expanduser(environ[name])
+    if environ.get("HF_HOME"):
+        return os.path.join(os.path.expanduser(environ["HF_HOME"]), "hub")
+    home = environ.get("XDG_CACHE_HOME") or (os.path.join(environ["HOME"], ".cache") if environ.get("HOME") else None)
+    return os.path.join(home, "huggingface", "hub") if home else None
+
+
+def _revision(home: str) -> str | None:
+    """The commit that `main` means, or the only one that is there."""
+    ref = read_text(os.path.join(home, "refs", "main"))
+    if isinstance(ref, str):
+        return ref.strip() if _COMMIT.fullmatch(ref.strip()) else None
+    try:
+        snapshots = os.listdir(os.path.join(home, "snapshots"))
+    except OSError:
+        return None
+    return snapshots[0] if len(snapshots) == 1 else None

@@ -1,0 +1,57 @@
+"""The command's door: exit codes, and what goes wrong outside of the work itself.
+
+Only `sys` and the version are imported before it is known that there is work to do: `shardlint --version` is
+asked by every hook and every CI job.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from shardlint._version import __version__
+
+CLEAN, FOUND, FAILED = 0, 1, 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells expect
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 nothing found, 1 something, 2 could not do the job."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `shardlint ... | head`: the reader has what it wanted
+        _silence_standard_output()
+        return CLEAN
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _run(words: list[str]) -> int:
+    if words in (["--version"], ["-V"]):
+        sys.stdout.write(f"shardlint {__version__}\n")
+        return CLEAN
+    from shardlint.front.commands import run
+    from shardlint.front.failures import CannotRun
+
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows its escape
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return run(words)
+    except CannotRun as failure:
+        sys.stderr.write(f"shardlint: {failure}\n")
+        return FAILED
+
+
+def _silence_standard_output() -> None:
+    """Point the descriptor at nothing, or the interpreter complains once more when it closes the stream."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

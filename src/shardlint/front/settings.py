@@ -1,0 +1,129 @@
+"""`[tool.shardlint]` in pyproject.toml: what a project says once for all who lint it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shardlint.findings import SEVERITIES
+from shardlint.front.failures import CannotRun
+
+FILE = "pyproject.toml"
+LISTS = ("select", "ignore")
+TEXTS = ("fail-on", "vllm", "hardware", "models")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """The table's values; what it does not say is None. `models` is a path from where the command runs."""
+
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    fail_on: str | None = None
+    vllm: str | None = None
+    hardware: str | None = None
+    models: str | None = None
+
+
+def project_folder(paths: Sequence[str]) -> str | None:
+    """The nearest folder above the first path (or where the command runs) with a pyproject.toml or a .git."""
+    for folder in _upwards(paths):
+        if os.path.exists(os.path.join(folder, FILE)) or os.path.exists(os.path.join(folder, ".git")):
+            return folder
+    return None
+
+
+def read_settings(paths: Sequence[str], config: str | None) -> ProjectSettings:
+    """The settings in `config`, else in the nearest pyproject.toml that has some, up to the repository's top.
+
+    Raises CannotRun for an unreadable file, an unknown key or a value of the wrong type.
+    """
+    if config is not None:
+        return _read(config) or ProjectSettings()
+    for folder in _upwards(paths):
+        file = os.path.join(folder, FILE)
+        if os.path.isfile(file) and (settings := _read(file)):
+            return settings
+        if os.path.exists(os.path.join(folder, ".git")):
+            break
+    return ProjectSettings()
+
+
+def _upwards(paths: Sequence[str]) -> list[str]:
+    first = next((path for path in paths if path != "-"), os.curdir)
+    folder = os.path.abspath(first)
+    folders = [folder] if os.path.isdir(folder) else []
+    while (parent := os.path.dirname(folder)) != folder:
+        folders.append(parent)
+        folder = parent
+    return folders
+
+
+def _read(file: str) -> ProjectSettings | None:
+    """The table of one file, None where it has none."""
+    try:
+        with open(file, "rb") as opened:
+            data = opened.read()
+    except OSError as failure:
+        raise CannotRun(f"{file}: {failure.strerror}") from None
+    if b"shardlint" not in data:  # spares most projects the import and the parsing
+        return None
+    import tomllib
+
+    try:
+        text = data.decode()
+        table = tomllib.loads(text).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as failure:
+        raise CannotRun(f"{file}: {failure}") from None
+    if not isinstance(table, dict) or "shardlint" not in table:
+        return None
+    return _settings(table["shardlint"], _Place(file, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    file: str
+    text: str
+
+    def fail(self, key: str, message: str) -> CannotRun:
+        """The failure with the line of a key, as far as a plain search finds it."""
+        table = re.search(r"^\s*\[\s*tool\s*\.\s*shardlint\s*\]", self.text, re.MULTILINE)
+        written = re.compile(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", re.MULTILINE)
+        found = written.search(self.text, table.end()) if table else None
+        line = f":{self.text.count(chr(10), 0, found.end()) + 1}" if found else ""
+        return CannotRun(f"{self.file}{line}: [tool.shardlint] {message}")
+
+
+def _settings(table: Any, place: _Place) -> ProjectSettings:
+    if not isinstance(table, Mapping):
+        raise place.fail("shardlint", "is not a table")
+    for key, value in table.items():
+        _check(key, value, place)
+    models = table.get("models")
+    return ProjectSettings(
+        select=_words(table.get("select")),
+        ignore=_words(table.get("ignore")),
+        fail_on=table.get("fail-on"),
+        vllm=table.get("vllm"),
+        hardware=table.get("hardware"),
+        models=None if models is None else os.path.join(os.path.dirname(place.file), models),
+    )
+
+
+def _check(key: str, value: Any, place: _Place) -> None:
+    if key in LISTS:
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise place.fail(key, f"{key} is a list of strings, not {value!r}")
+    elif key not in TEXTS:
+        raise place.fail(key, f"has no key {key}; there are {', '.join(LISTS + TEXTS)}")
+    elif not isinstance(value, str):
+        raise place.fail(key, f"{key} is a string, not {value!r}")
+    elif key == "fail-on" and value not in SEVERITIES:
+        raise place.fail(key, f"fail-on is one of {', '.join(SEVERITIES)}, not {value}")
+
+
+def _words(value: list[str] | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(value)
