@@ -1,5 +1,35 @@
 """Ranks, groups and shares: which rank holds what, on which node, and what it costs. Arithmetic only."""
 
-from shardlint.layout.layout import Layout, Rank
+from shardlint.layout.laying_out import MOST_RANKS, lay_out
+from shardlint.layout.layout import CacheShare, Layout, Rank
+from shardlint.layout.legal import Legal, legal_values
+from shardlint.layout.ranks import Group, GroupKind, crossing, groups, place_of, rank_of, ranks_per_node
+from shardlint.layout.share import Division, Uneven
+from shardlint.layout.sizes import DEGREES, Degree, Sizes
+from shardlint.layout.stages import Layers, PartitionFault, even_counts, stage_layers
 
-__all__ = ["Layout", "Rank"]
+__all__ = [
+    "DEGREES",
+    "MOST_RANKS",
+    "CacheShare",
+    "Degree",
+    "Division",
+    "Group",
+    "GroupKind",
+    "Layers",
+    "Layout",
+    "Legal",
+    "PartitionFault",
+    "Rank",
+    "Sizes",
+    "Uneven",
+    "crossing",
+    "even_counts",
+    "groups",
+    "lay_out",
+    "legal_values",
+    "place_of",
+    "rank_of",
+    "ranks_per_node",
+    "stage_layers",
+]

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from shardlint.layout.ranks import Group, GroupKind, crossing, groups
+from shardlint.layout.share import Uneven
+from shardlint.layout.sizes import Sizes
+from shardlint.layout.stages import Layers, PartitionFault
 
-class Layers(NamedTuple):
-    """A half-open range of decoder layers."""
 
-    start: int
-    stop: int
+class CacheShare(NamedTuple):
+    """The caches of some equal layers on one rank."""
+
+    layers: int
+    bytes_per_token: int
+    """Of one layer."""
+    window: int | None
+    """Tokens that a layer keeps at most."""
+    ranks_per_token: int
+    """Ranks that share the tokens of a sequence (context parallelism)."""
+
+    def bytes(self, tokens: int) -> int:
+        """What a sequence takes: a windowed layer stops at its window."""
+        kept = tokens if self.window is None else min(tokens, self.window)
+        return self.layers * self.bytes_per_token * -(-kept // self.ranks_per_token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +41,13 @@ class Rank:
     layers: Layers | None
     weight_bytes: int | None
     kv_bytes_per_token_if_all_full: int | None
+    caches: tuple[CacheShare, ...] | None = None
 
     def kv_bytes(self, tokens: int) -> int | None:
         """What one sequence of `tokens` tokens takes on this rank, in bytes; None where the rows are unknown."""
-        raise NotImplementedError
+        if self.caches is None:
+            return None
+        return sum(cache.bytes(tokens) for cache in self.caches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +59,20 @@ class Layout:
     """Why bytes are None, and what would settle it."""
     refused: str | None = None
     """Why the engine refuses this layout, where it does."""
+    sizes: Sizes = field(default_factory=Sizes)
+    stages: tuple[Layers, ...] = ()
+    """The layers of every pipeline stage; empty where the number of layers is unknown or the partition is at fault."""
+    partition_fault: PartitionFault | None = None
+    uneven: tuple[Uneven, ...] = ()
+    """The pieces that do not come out even, each kind of piece and number once."""
+    ranks_per_node: int | None = None
+
+    def groups(self, kind: GroupKind) -> tuple[Group, ...]:
+        """The groups of one kind, as tuples of rank numbers."""
+        return groups(kind, self.sizes) if self.ranks else ()
+
+    def crossing(self, kind: GroupKind) -> tuple[Group, ...]:
+        """The groups of one kind whose ranks sit on several nodes; empty where the nodes are unknown."""
+        if not self.ranks or not self.ranks_per_node:
+            return ()
+        return crossing(kind, self.sizes, self.ranks_per_node)

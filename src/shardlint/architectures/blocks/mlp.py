@@ -1,0 +1,16 @@
+"""Dense feed-forward blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardlint.architectures.rows import Extent, Row
+
+
+def gated(name: str, hidden_size: int, width: int, layers: Sequence[int], *, bias: bool = False) -> tuple[Row, ...]:
+    """Gate and up projection merged into one column-cut weight, and the row-cut down projection."""
+    column = Extent(width, "column")
+    return (
+        Row(f"{name}.gate_up_proj", (column, column), Extent(hidden_size), bias, layers),
+        Row(f"{name}.down_proj", (Extent(hidden_size),), Extent(width, "row"), bias, layers),
+    )

@@ -1,0 +1,83 @@
+"""How blocks ask a geometry for its numbers: a missing one ends the description instead of becoming a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardlint.facts import Geometry
+from shardlint.findings import Located, Unknown
+
+MOST_LAYERS = 10_000
+"""More layers than any model has: a config that says so is not believed."""
+
+
+class Missing(Exception):
+    """A number that a block needs and the model's files do not tell; caught by `rows_of`, never leaves the room."""
+
+    def __init__(self, reason: str, settle_by: str = "give the model's complete config.json with --models") -> None:
+        super().__init__(reason)
+        self.unknown = Unknown(reason, settle_by=settle_by)
+
+
+class Model:
+    """A geometry as the blocks read it."""
+
+    def __init__(self, geometry: Geometry) -> None:
+        self.geometry = geometry
+        self.hidden_size = self.number("hidden_size")
+        self.layers = range(self._layers())
+        self.heads = self.number("num_attention_heads")
+        self.kv_heads = self.number("num_key_value_heads")
+        self.head_dim = self.number("head_dim")
+        self.vocabulary = self.number("vocab_size")
+        self.tied_embeddings = self._fact("tie_word_embeddings") is True
+
+    def _layers(self) -> int:
+        layers = self.number("num_hidden_layers")
+        if layers > MOST_LAYERS:
+            raise Missing(f"num_hidden_layers is {layers}, more than any model has")
+        return layers
+
+    def number(self, name: str) -> int:
+        """A fact that must be a whole number above 0."""
+        value = self.number_or_none(name)
+        if value is None:
+            raise Missing(f"the config of {self.geometry.model_id} does not tell {name}")
+        return value
+
+    def number_or_none(self, name: str) -> int | None:
+        """The same where the family may do without: None where it is absent, null or 0."""
+        value = self._fact(name)
+        if value is None or value is False or value == 0:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise Missing(f"{name} is {value!r}, not a whole number above 0")
+        return value
+
+    def _fact(self, name: str) -> Any:
+        fact = self.geometry.facts.get(name)
+        if isinstance(fact, Unknown):
+            raise Missing(f"{name}: {fact.reason}", fact.settle_by)
+        return fact.value if isinstance(fact, Located) else None
+
+    def odd(self, key: str, default: Any = None) -> Any:
+        """A family's own key of the text config that has no common name; null counts as absent."""
+        value = self.geometry.text.get(key)
+        return default if value is None else value
+
+    def odd_number(self, key: str, default: int | None = None) -> int:
+        """Such a key where it must be a whole number."""
+        value = self.odd(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise Missing(f"the config of {self.geometry.model_id} does not tell {key}")
+        return value
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """Such a key where it is yes or no."""
+        return bool(self.odd(key, default))
+
+    def numbers(self, key: str) -> Sequence[int]:
+        """Such a key where it is a list of whole numbers; empty where absent."""
+        value = self.odd(key, ())
+        return [item for item in value if isinstance(item, int)] if isinstance(value, (list, tuple)) else ()

@@ -1,0 +1,94 @@
+"""A model as rows: every weight and every cache that it has, with what each may be cut into.
+
+A model does not know how it will be split: nothing here says how many ranks there are.  `shardlint.layout` cuts the
+rows by an engine's cutting table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shardlint.findings import Piece, Unknown
+
+Stage = Literal["layer", "first", "last", "ends", "each"]
+"""Which pipeline stages hold a row: those that hold its layers, the first, the last, both of these, or every one."""
+
+ElementType = Literal["model", "float32", "int32"]
+"""The type of a row's elements: `model` is the type that the engine builds the model in."""
+
+CacheKind = Literal["full", "sliding", "chunked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """One dimension of a row: `count` pieces of `unit` elements each (32 query heads of 128)."""
+
+    count: int
+    piece: Piece = "whole"
+    unit: int = 1
+
+    @property
+    def elements(self) -> int:
+        """Elements of the whole dimension, before any padding."""
+        return self.count * self.unit
+
+
+ONE = Extent(1)
+"""The contraction of a vector (a norm, a bias that stands alone)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One weight of the model, or the same weight of many layers.
+
+    `name` is the engine's module path with `#` for the layer.  `outs` are its outputs, several where projections are
+    merged into one weight and each is cut for itself; `contraction` is the dimension that the product sums over.
+    `bias` adds one element per output, which is cut as the outputs are.  `experts` repeats the row for every expert.
+    """
+
+    name: str
+    outs: tuple[Extent, ...]
+    contraction: Extent = ONE
+    bias: bool = False
+    layers: Sequence[int] = ()
+    stage: Stage = "layer"
+    element_type: ElementType = "model"
+    quantisable: bool = True
+    times: int = 1
+    experts: Extent = ONE
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """Every dimension that a cut has to come out even in."""
+        return (*self.outs, self.contraction, self.experts)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRow:
+    """What one token costs in the attention cache of each of `layers`.
+
+    `heads` are the heads that keep keys and values, `elements_per_head` the widths of a key and a value together.
+    `window` is the number of tokens that a sliding or chunked layer keeps, None for a full one.
+    """
+
+    layers: Sequence[int]
+    heads: Extent
+    elements_per_head: int
+    kind: CacheKind = "full"
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """All rows of one model. `layers` is the number of decoder layers that pipeline stages are made of.
+
+    `bytes_unknown` is set where the sizes of the rows are right and what an element takes is not known
+    (a quantised checkpoint).
+    """
+
+    weights: tuple[Row, ...]
+    caches: tuple[CacheRow, ...]
+    layers: int
+    bytes_unknown: Unknown | None = None

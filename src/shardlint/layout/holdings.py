@@ -1,0 +1,78 @@
+"""What a rank holds: the rows of its stage, each cut, in bytes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from shardlint.architectures.rows import Row, Rows
+from shardlint.layout.dtypes import ELEMENT_BYTES
+from shardlint.layout.layout import CacheShare
+from shardlint.layout.share import Division
+from shardlint.layout.stages import Layers
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """The rows of a model over the stages of a layout. Element sizes are in bytes, None where unknown."""
+
+    rows: Rows
+    division: Division
+    stages: tuple[Layers, ...]
+    model_element_bytes: int | None
+    cache_element_bytes: int | None
+    ranks_per_token: int = 1
+    _stage_bytes: dict[int, int | None] = field(default_factory=dict)
+
+    def weight_bytes(self, stage: int, expert_index: int) -> int | None:
+        """Bytes of the parameters of a rank of this stage that is number `expert_index` of those sharing experts."""
+        if stage not in self._stage_bytes:  # the same for every rank of the stage but for the experts
+            self._stage_bytes[stage] = self._sum(stage, 0, with_experts=False)
+        rest = self._stage_bytes[stage]
+        experts = self._sum(stage, expert_index, with_experts=True)
+        return None if rest is None or experts is None else rest + experts
+
+    def caches(self, stage: int) -> tuple[CacheShare, ...] | None:
+        """The caches of the layers of this stage."""
+        shares = []
+        for row in self.rows.caches:
+            elements = self.division.cache_elements(row)
+            layers = layers_between(row.layers, self.stages[stage])
+            if elements is None or self.cache_element_bytes is None:
+                return None
+            if layers:
+                per_token = elements * self.cache_element_bytes
+                shares.append(CacheShare(layers, per_token, row.window, self.ranks_per_token))
+        return tuple(shares)
+
+    def _sum(self, stage: int, expert_index: int, *, with_experts: bool) -> int | None:
+        total = 0
+        for row in self.rows.weights:
+            if (row.experts.piece == "expert") == with_experts and (times := self._times(row, stage)):
+                elements = self.division.weights(row, expert_index)
+                element_bytes = ELEMENT_BYTES.get(row.element_type, self.model_element_bytes)
+                if elements is None or element_bytes is None:
+                    return None
+                total += times * elements * element_bytes
+        return total
+
+    def _times(self, row: Row, stage: int) -> int:
+        """How often a stage holds a row."""
+        first, last = stage == 0, stage == len(self.stages) - 1
+        match row.stage:
+            case "layer":
+                return layers_between(row.layers, self.stages[stage])
+            case "first":
+                return int(first)
+            case "last":
+                return int(last)
+            case "ends":
+                return int(first or last)
+            case "each":
+                return 1
+
+
+def layers_between(layers: Sequence[int], stage: Layers) -> int:
+    """How many of these layers, in ascending order, a stage holds."""
+    return max(0, bisect_left(layers, stage.stop) - bisect_left(layers, stage.start))

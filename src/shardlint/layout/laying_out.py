@@ -1,0 +1,173 @@
+"""Sizes and a model in; every rank with its layers, its bytes and its node out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.architectures import known_pieces, rows_of
+from shardlint.architectures.rows import Row, Rows
+from shardlint.engines.cutting import Cutting
+from shardlint.facts import Geometry
+from shardlint.findings import Located, Unknown
+from shardlint.layout.dtypes import cache_element_bytes, model_element_bytes
+from shardlint.layout.holdings import Holdings
+from shardlint.layout.layout import Layout, Rank
+from shardlint.layout.ranks import expert_rank, place_of, ranks_per_node
+from shardlint.layout.share import Division, Uneven, uneven_pieces
+from shardlint.layout.sizes import DEGREES, Sizes
+from shardlint.layout.stages import Layers, PartitionFault, stage_layers
+
+MOST_RANKS = 4096
+"""Ranks of one instance that are still told apart: far more than any deployment has, few enough to list."""
+
+
+def lay_out(
+    sizes: Sizes,
+    geometry: Geometry | Unknown,
+    cutting: Cutting,
+    *,
+    gpus_per_node: int | None = None,
+    dtype: str | None = None,
+    kv_cache_dtype: str | None = None,
+) -> Layout:
+    """The layout that these sizes give of this model under an engine's cutting table.
+
+    Never raises for what sizes and model say: what the engine refuses is named in `refused`, what cannot be told is
+    None with its reason in `unknown`, and more than 4,096 ranks are not told apart.  `dtype` and `kv_cache_dtype` are
+    the engine's options as written, None where they are not.
+    """
+    impossible = impossible_size(sizes)
+    if impossible is not None:
+        return Layout((), refused=impossible, sizes=sizes)
+    rows = geometry if isinstance(geometry, Unknown) else rows_of(geometry)
+    uneven = uneven_pieces(sizes, _rows_to_cut(geometry, rows), cutting)
+    if sizes.world_size > MOST_RANKS:
+        too_many = f"the layout has {sizes.world_size} ranks, and at most {MOST_RANKS} are told apart"
+        return Layout((), too_many, _refusal(sizes, geometry, (), None, uneven), sizes, uneven=uneven)
+    stages = _stages(sizes, number_of_layers(geometry, rows), cutting)
+    fault = stages if isinstance(stages, PartitionFault) else None
+    ranges = stages if isinstance(stages, tuple) else ()
+    holdings = _holdings(sizes, geometry, rows, cutting, ranges, dtype, kv_cache_dtype)
+    per_node = ranks_per_node(sizes, gpus_per_node)
+    return Layout(
+        ranks=tuple(_ranks(sizes, ranges, holdings, per_node)),
+        unknown=_unknown(geometry, rows, dtype, kv_cache_dtype),
+        refused=_refusal(sizes, geometry, ranges, fault, uneven),
+        sizes=sizes,
+        stages=ranges,
+        partition_fault=fault,
+        uneven=uneven,
+        ranks_per_node=per_node,
+    )
+
+
+def impossible_size(sizes: Sizes) -> str | None:
+    """Why there are no such ranks at all: a degree below 1."""
+    for degree in (*DEGREES, "decode_context_parallel_size", "nnodes"):
+        if getattr(sizes, degree) < 1:
+            return f"{degree} is {getattr(sizes, degree)} and must be at least 1"
+    return None
+
+
+def _rows_to_cut(geometry: Geometry | Unknown, rows: Rows | Unknown) -> tuple[Row, ...]:
+    if isinstance(rows, Rows):
+        return rows.weights
+    return () if isinstance(geometry, Unknown) else known_pieces(geometry)
+
+
+def number_of_layers(geometry: Geometry | Unknown, rows: Rows | Unknown) -> int | None:
+    """Decoder layers, known of many models whose rows are not."""
+    if isinstance(rows, Rows):
+        return rows.layers
+    fact = None if isinstance(geometry, Unknown) else geometry.facts.get("num_hidden_layers")
+    return fact.value if isinstance(fact, Located) and isinstance(fact.value, int) and fact.value > 0 else None
+
+
+def _stages(sizes: Sizes, layers: int | None, cutting: Cutting) -> tuple[Layers, ...] | PartitionFault | None:
+    if layers is None:
+        return None
+    return stage_layers(layers, sizes.pipeline_parallel_size, cutting.stage_remainder, sizes.pp_layer_partition)
+
+
+def _holdings(
+    sizes: Sizes,
+    geometry: Geometry | Unknown,
+    rows: Rows | Unknown,
+    cutting: Cutting,
+    stages: tuple[Layers, ...],
+    dtype: str | None,
+    kv_cache_dtype: str | None,
+) -> Holdings | None:
+    if isinstance(geometry, Unknown) or isinstance(rows, Unknown) or not stages:
+        return None
+    element = model_element_bytes(geometry, dtype)
+    cache_element = cache_element_bytes(geometry, kv_cache_dtype, element)
+    return Holdings(
+        rows=rows,
+        division=Division.of(sizes, cutting),
+        stages=stages,
+        model_element_bytes=element if isinstance(element, int) and rows.bytes_unknown is None else None,
+        cache_element_bytes=cache_element if isinstance(cache_element, int) else None,
+        ranks_per_token=sizes.decode_context_parallel_size * sizes.prefill_context_parallel_size,
+    )
+
+
+def _ranks(sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, per_node: int | None) -> Iterator[Rank]:
+    caches = [holdings.caches(stage) if holdings else None for stage in range(sizes.pipeline_parallel_size)]
+    for rank in range(sizes.world_size):
+        place = place_of(rank, sizes)
+        cache = caches[place.pipeline]
+        yield Rank(
+            rank=rank,
+            data_parallel_rank=place.data,
+            pipeline_parallel_rank=place.pipeline,
+            prefill_context_parallel_rank=place.context,
+            tensor_parallel_rank=place.tensor,
+            node=None if per_node is None else rank // per_node,
+            layers=stages[place.pipeline] if stages else None,
+            weight_bytes=holdings.weight_bytes(place.pipeline, expert_rank(place, sizes)) if holdings else None,
+            kv_bytes_per_token_if_all_full=None if cache is None else sum(c.layers * c.bytes_per_token for c in cache),
+            caches=cache,
+        )
+
+
+def _unknown(
+    geometry: Geometry | Unknown, rows: Rows | Unknown, dtype: str | None, kv_cache_dtype: str | None
+) -> str | None:
+    """Why some bytes are None, and what would settle it."""
+    if isinstance(geometry, Unknown):
+        return _in_words(geometry)
+    if isinstance(rows, Unknown):
+        return _in_words(rows)
+    element = model_element_bytes(geometry, dtype)
+    for reason in (rows.bytes_unknown, element, cache_element_bytes(geometry, kv_cache_dtype, element)):
+        if isinstance(reason, Unknown):
+            return _in_words(reason)
+    return None
+
+
+def _in_words(unknown: Unknown) -> str:
+    return f"{unknown.reason}; {unknown.settle_by}" if unknown.settle_by else unknown.reason
+
+
+def _refusal(
+    sizes: Sizes,
+    geometry: Geometry | Unknown,
+    stages: tuple[Layers, ...],
+    fault: PartitionFault | None,
+    uneven: tuple[Uneven, ...],
+) -> str | None:
+    """The first reason for which the engine would not serve this layout."""
+    if uneven:
+        return str(uneven[0])
+    if sizes.enable_expert_parallel and _is_dense(geometry):
+        return "expert parallelism of a model without experts"
+    if fault is not None:
+        return f"VLLM_PP_LAYER_PARTITION: {fault.reason}"
+    empty = [stage for stage, layers in enumerate(stages) if layers.number == 0]
+    return f"pipeline stage {empty[0]} of {len(stages)} holds no layer" if empty else None
+
+
+def _is_dense(geometry: Geometry | Unknown) -> bool:
+    fact = None if isinstance(geometry, Unknown) else geometry.facts.get("num_experts")
+    return isinstance(fact, Located) and fact.value == 0

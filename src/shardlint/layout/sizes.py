@@ -1,0 +1,54 @@
+"""The degrees of one layout, and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Degree = Literal[
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "prefill_context_parallel_size",
+]
+DEGREES: tuple[Degree, ...] = (
+    "data_parallel_size",
+    "pipeline_parallel_size",
+    "prefill_context_parallel_size",
+    "tensor_parallel_size",
+)
+"""The degrees that ranks are numbered by, the slowest first (vLLM's order DP x PP x PCP x TP)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How one engine instance is split. `nnodes` is the number of nodes that share its ranks evenly."""
+
+    tensor_parallel_size: int = 1
+    pipeline_parallel_size: int = 1
+    data_parallel_size: int = 1
+    prefill_context_parallel_size: int = 1
+    decode_context_parallel_size: int = 1
+    enable_expert_parallel: bool = False
+    pp_layer_partition: str | None = None
+    nnodes: int = 1
+
+    def with_degree(self, degree: Degree, value: int) -> Sizes:
+        """The same layout with another value of one degree."""
+        change: dict[str, Any] = {degree: value}
+        return replace(self, **change)
+
+    @property
+    def replica_size(self) -> int:
+        """Ranks that hold one copy of the attention weights: TP x PP x PCP."""
+        return self.tensor_parallel_size * self.pipeline_parallel_size * self.prefill_context_parallel_size
+
+    @property
+    def world_size(self) -> int:
+        """All ranks of the instance: DP x PP x PCP x TP."""
+        return self.data_parallel_size * self.replica_size
+
+    @property
+    def expert_group_size(self) -> int:
+        """Ranks that the experts of a layer are spread over: TP x DP x PCP, with or without expert parallelism."""
+        return self.tensor_parallel_size * self.data_parallel_size * self.prefill_context_parallel_size
