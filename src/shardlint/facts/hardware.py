@@ -42,7 +42,7 @@ class Machine:
     gpu: str
     """The accelerator's id; `uncovered/...` for cards that no engine here runs on."""
     gpus: int | None
-    """Whole devices; None where the name alone does not tell, 0 where the machine has a fraction of one (`gpu_fraction`)."""
+    """Whole devices; None where nobody says, 0 where the machine has a fraction of one (`gpu_fraction`)."""
     link: str | None = None
     link_domain: int | None = None
     """The most devices that the fast link joins: 8 on a board, 72 in a rack, 1 without one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from json.decoder import scanstring
 
 from shardlint.findings import Span
 from shardlint.text.source import Source
@@ -29,7 +29,7 @@ def place_of(source: Source, path: Sequence[str]) -> Span | None:
         elif mark in "}]":
             del keys[-1:]
         elif mark[0] == '"' and len(keys) == len(path) and (gap := _GAP.match(text, token.end())):
-            keys[-1] = scanstring(text, token.start() + 1, False)[0]
+            keys[-1] = json.loads(mark, strict=False)
             if keys == list(path):
                 found = _value_span(source, gap.end())
         elif mark[0] == '"' and 0 < len(keys) < len(path) and _GAP.match(text, token.end()):

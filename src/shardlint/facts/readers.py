@@ -35,15 +35,54 @@ LENGTH_NAMES = (
     "seq_len",
 )
 MLA_MODEL_TYPES = frozenset(
-    "axk1 deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 deepseek_v41 dots3_note deepseek_mtp k3_dspark glm5_next "
-    "glm5_next_text glm_moe_dsa glm4_moe_lite glm4_moe_lite_mtp kimi_k2 kimi_linear longcat_flash pangu_ultra_moe "
-    "pangu_ultra_moe_mtp bailing_hybrid bailing_hybrid_mtp bailing_hybrid_v3_mtp hy_v4 hy_v4_mtp".split()
+    (
+        "axk1",
+        "deepseek_v2",
+        "deepseek_v3",
+        "deepseek_v32",
+        "deepseek_v4",
+        "deepseek_v41",
+        "dots3_note",
+        "deepseek_mtp",
+        "k3_dspark",
+        "glm5_next",
+        "glm5_next_text",
+        "glm_moe_dsa",
+        "glm4_moe_lite",
+        "glm4_moe_lite_mtp",
+        "kimi_k2",
+        "kimi_linear",
+        "longcat_flash",
+        "pangu_ultra_moe",
+        "pangu_ultra_moe_mtp",
+        "bailing_hybrid",
+        "bailing_hybrid_mtp",
+        "bailing_hybrid_v3_mtp",
+        "hy_v4",
+        "hy_v4_mtp",
+    )
 )
 FALCON = frozenset(("falcon", "RefinedWeb", "RefinedWebModel"))
 NO_ATTENTION = frozenset(("mamba", "mamba2", "falcon_mamba"))
 EXPERT_WIDTH_IS_INTERMEDIATE = frozenset(
-    "mixtral gpt_oss minimax_m2 minimax_m1 minimax olmoe phimoe granitemoe granitemoeshared granitemoehybrid arctic "
-    "llama4 llama4_text jamba dbrx grok-1".split()
+    (
+        "mixtral",
+        "gpt_oss",
+        "minimax_m2",
+        "minimax_m1",
+        "minimax",
+        "olmoe",
+        "phimoe",
+        "granitemoe",
+        "granitemoeshared",
+        "granitemoehybrid",
+        "arctic",
+        "llama4",
+        "llama4_text",
+        "jamba",
+        "dbrx",
+        "grok-1",
+    )
 )
 
 
@@ -167,38 +206,43 @@ def head_dim(reading: Reading) -> Maybe[int]:
             return found
     hidden, heads = plain("hidden_size")(reading), num_attention_heads(reading)
     if isinstance(hidden, Unknown) or isinstance(heads, Unknown):
-        return hidden if isinstance(hidden, Unknown) else heads  # type: ignore[return-value]
+        return hidden if isinstance(hidden, Unknown) else heads
     if heads.value == 0:
         return reading.derived(0, "no attention")
     return reading.derived(hidden.value // heads.value, f"hidden_size {hidden.value} / {heads.value} heads")
 
 
 def num_hidden_layers(reading: Reading) -> Maybe[int]:
-    if reading.model_type == "longcat_flash":
+    """Decoder layers; of a model that lists its layers instead, the length of the list."""
+    if reading.model_type == "longcat_flash":  # its num_hidden_layers counts attention sublayers, two per layer
         return plain("num_layers")(reading)
-    return plain("num_hidden_layers")(reading)
+    if found := reading.located("num_hidden_layers"):
+        return found
+    for name in ("layers_block_type", "hybrid_override_pattern", "layer_types"):
+        if layers := reading.value(name):
+            return reading.derived(len(layers), f"{name} names {len(layers)} layers")
+    return absent(reading, "num_hidden_layers")
 
 
 def num_experts(reading: Reading) -> Maybe[int]:
-    """Routed experts of a layer; 0 for a dense model."""
+    """Routed experts of a layer as vLLM counts them; 0 for a model that it takes for dense."""
     found = first_number(reading, EXPERT_NAMES)
     if found and found.value:
         return found
-    nested = reading.value("ffn_config")
-    if isinstance(nested, Mapping) and nested.get("moe_num_experts"):
-        return reading.at(nested["moe_num_experts"], "ffn_config", "moe_num_experts")
     most = max((block.get("n_routed_experts") or 0 for block in _blocks(reading)), default=0)
     return reading.derived(most, "the most of any block" if most else "no key for experts: a dense model")
 
 
 def num_experts_per_tok(reading: Reading) -> Maybe[int]:
-    found = first_number(reading, EXPERTS_PER_TOKEN_NAMES)
-    if found:
-        return found
-    nested = reading.value("ffn_config")
-    if isinstance(nested, Mapping) and nested.get("moe_top_k"):
-        return reading.at(nested["moe_top_k"], "ffn_config", "moe_top_k")
-    return reading.derived(0, "no key for experts of a token")
+    """Routed experts that one token goes through; of a list per layer the most, 0 for a dense model."""
+    experts = num_experts(reading)
+    name = reading.first(EXPERTS_PER_TOKEN_NAMES)
+    found = reading.located(name) if name else None
+    if isinstance(experts, Located) and not experts.value:
+        return reading.derived(0, "a dense model")
+    if found is None:
+        return absent(reading, "num_experts_per_tok")
+    return found.with_value(max(found.value, default=0)) if isinstance(found.value, list) else found
 
 
 def moe_intermediate_size(reading: Reading) -> Maybe[int | None]:
@@ -208,19 +252,29 @@ def moe_intermediate_size(reading: Reading) -> Maybe[int | None]:
         return reading.derived(None, "a dense model")
     if found := first_number(reading, ("moe_intermediate_size", "expert_ffn_hidden_size")):
         return found
-    nested = reading.value("ffn_config")
-    if isinstance(nested, Mapping) and nested.get("ffn_hidden_size"):
-        return reading.at(nested["ffn_hidden_size"], "ffn_config", "ffn_hidden_size")
     if reading.model_type in EXPERT_WIDTH_IS_INTERMEDIATE:
         return plain("intermediate_size")(reading)
     return absent(reading, "moe_intermediate_size")
 
 
+def intermediate_size(reading: Reading) -> Maybe[int]:
+    """The width of a dense feed-forward layer."""
+    if found := reading.located("intermediate_size"):
+        return found
+    hidden = reading.value("hidden_size")
+    if reading.model_type in FOUR_TIMES_HIDDEN and hidden:
+        times = reading.value("expansion_ratio") or 4
+        return reading.derived(times * hidden, f"{times} x hidden_size {hidden}")
+    if _blocks(reading):
+        return Unknown("intermediate_size differs from layer to layer (block_configs)")
+    return absent(reading, "intermediate_size")
+
+
 def max_position_embeddings(reading: Reading) -> Maybe[int]:
     """The smallest length that the config names, as vLLM derives it before rope scaling."""
-    lengths = [found for name in LENGTH_NAMES if (found := reading.located(name)) and found.value]
+    lengths = [found for name in LENGTH_NAMES if (found := reading.written(name)) and found.value]
     if not lengths:
-        return absent(reading, "max_position_embeddings")
+        return plain("max_position_embeddings")(reading)
     return min(lengths, key=lambda found: found.value)
 
 
@@ -301,6 +355,7 @@ def fewest_key_value_heads(reading: Reading) -> Maybe[int]:
     return unknown or min((count for count in counts if isinstance(count, Located)), key=lambda count: count.value)
 
 
+FOUR_TIMES_HIDDEN = frozenset(("gpt2", "bloom", "gpt_bigcode", "gptj", "codegen", "mpt", *FALCON))
 OTHER_KV_HEAD_NAMES = ("num_global_key_value_heads", "swa_num_key_value_heads")
 
 READERS: Mapping[str, Callable[[Reading], Maybe[Any]]] = {
@@ -310,7 +365,7 @@ READERS: Mapping[str, Callable[[Reading], Maybe[Any]]] = {
     "num_hidden_layers": num_hidden_layers,
     "hidden_size": plain("hidden_size"),
     "head_dim": head_dim,
-    "intermediate_size": plain("intermediate_size"),
+    "intermediate_size": intermediate_size,
     "moe_intermediate_size": moe_intermediate_size,
     "vocab_size": plain("vocab_size"),
     "num_experts": num_experts,

@@ -17,12 +17,17 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "num_attention_heads": ("n_head", "n_heads", "num_heads", "decoder_attention_heads"),
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers", "decoder_layers"),
     "hidden_size": ("n_embd", "d_model"),
+    "max_position_embeddings": ("n_positions", "max_seq_len", "seq_length"),
+}
+"""Names that families use for the same thing, where no config class says which."""
+
+SAME_EVERYWHERE: Mapping[str, tuple[str, ...]] = {
+    "hidden_size": ("n_embed",),
     "intermediate_size": ("n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "decoder_ffn_dim"),
     "vocab_size": ("padded_vocab_size",),
-    "max_position_embeddings": ("n_positions", "max_seq_len", "seq_length"),
     "torch_dtype": ("dtype",),
 }
-"""Names that families use for the same thing, where no config class says so."""
+"""Names that mean the same in every family."""
 
 
 class Reading:
@@ -60,6 +65,11 @@ class Reading:
         """The value of a standard name; None where it is absent, null, or has no default."""
         key = self._written_key(name)
         return self.text[key] if key is not None else self._defaults.get(name)
+
+    def written(self, name: str) -> Located[Any] | None:
+        """The value of a standard name where the file itself gives it."""
+        key = self._written_key(name)
+        return None if key is None or self.text[key] is None else self.at(self.text[key], key)
 
     def first(self, names: Sequence[str]) -> str | None:
         """The first of the names that the engine's config object would have."""
@@ -101,14 +111,13 @@ class Reading:
         return self._config_class.defaults
 
     def _written_key(self, name: str) -> str | None:
-        if self.text.get(name) is not None:
-            return name
+        """The key under which the file gives the name; a null counts as written where no other spelling does."""
         kept_as = self._config_class.spellings.get(name)
-        others = (kept_as,) if kept_as else () if name in self._defaults else SPELLINGS.get(name, ())
-        spelling = next((other for other in others if self.text.get(other) is not None), None)
-        if spelling is None and name in self.text and not self._config_class.name:
-            return name
-        return spelling
+        others = (kept_as,) if kept_as else SAME_EVERYWHERE.get(name, ())
+        if not kept_as and not self.class_known:
+            others = (*others, *SPELLINGS.get(name, ()))
+        written = [key for key in (name, *others) if key in self.text]
+        return next((key for key in written if self.text[key] is not None), written[0] if written else None)
 
     def _says(self, path: Sequence[str]) -> str:
         holder = self.source.path if self.source else self.catalogue_id or "config.json"
