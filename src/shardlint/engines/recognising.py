@@ -108,14 +108,22 @@ def by_image(launch: Launch, engines: Sequence[Engine]) -> tuple[Engine, Start] 
     if _NO_ENGINE.search(repository.rpartition("/")[2]):
         return None
     for engine in engines:
-        if engine.images.search(repository) and (not launch.argv or begins_as_flags(launch.argv)):
+        if engine.images.search(repository) and (not launch.argv or _are_arguments(launch.argv, engine)):
             return engine, _entry_start(engine, launch.argv)
-    flagged = [engine for engine in engines if has_marks(launch.argv, engine)]
-    related = [engine for engine in engines if engine.kin.search(repository) and begins_as_flags(launch.argv)]
-    for engine in (related if related else flagged)[:1]:
-        if begins_as_flags(launch.argv):
+    related = [engine for engine in engines if engine.kin.search(repository)]
+    marked = [engine for engine in engines if has_marks(launch.argv, engine)]
+    for engine in related or marked:
+        if _are_arguments(launch.argv, engine):
             return engine, _entry_start(engine, launch.argv)
     return None
+
+
+def _are_arguments(argv: Sequence[Word], engine: Engine) -> bool:
+    """Flags, or a model's bare name before flags that are this engine's own."""
+    if begins_as_flags(argv):
+        return True
+    is_name = bool(argv) and "/" not in _text(argv[0]) and not _PYTHON.fullmatch(_text(argv[0]))
+    return is_name and has_marks(argv, engine)
 
 
 def repository_of(launch: Launch) -> str:

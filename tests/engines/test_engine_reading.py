@@ -1,0 +1,117 @@
+"""A server as a Deployment: model, knobs from flags and environment, what becomes an engine field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from engine_commands import AT, deployment, server
+
+from shardlint import engines
+from shardlint.findings import Located, Unknown
+
+
+def value(found: object) -> object:
+    assert isinstance(found, Located)
+    return found.value
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "vllm serve Qwen/Qwen3-8B -tp 2",
+        "vllm serve -tp 2 Qwen/Qwen3-8B",
+        "vllm serve --model Qwen/Qwen3-8B -tp 2",
+        "vllm serve --served-model-name a b --model=Qwen/Qwen3-8B -tp 2",
+        "python3 -m vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B -tp 2",
+    ],
+)
+def test_the_model_is_read_wherever_it_stands(command: str) -> None:
+    found = deployment(command)
+    assert value(found.model) == "Qwen/Qwen3-8B"
+    assert not found.flag_problems
+
+
+def test_a_model_written_twice_is_refused() -> None:
+    found = deployment("vllm serve Qwen/Qwen3-8B --model Qwen/Qwen3-32B")
+    assert value(found.model) == "Qwen/Qwen3-32B"
+    assert [problem.message for problem in found.flag_problems] == ["unrecognized arguments: Qwen/Qwen3-8B"]
+
+
+def test_the_old_entrypoint_takes_no_word_alone() -> None:
+    found = deployment("python3 -m vllm.entrypoints.openai.api_server Qwen/Qwen3-8B")
+    assert found.model is None
+    assert [problem.message for problem in found.flag_problems] == ["unrecognized arguments: Qwen/Qwen3-8B"]
+
+
+def test_what_is_no_knob_is_an_engine_field() -> None:
+    found = deployment(
+        "vllm serve m --block-size 32 --mm-encoder-tp-mode data --port 80 --api-key s --hf-token t -tp 2"
+    )
+    assert {name: value(field) for name, field in found.engine_fields.items()} == {
+        "block-size": 32,
+        "mm-encoder-tp-mode": "data",
+    }
+    assert set(found.knobs) == {"tensor_parallel_size"}
+
+
+def test_none_means_not_written() -> None:
+    found = deployment("vllm serve m --quantization None --distributed-executor-backend=")
+    assert not found.knobs
+
+
+def test_the_stage_partition_comes_from_the_environment() -> None:
+    found = deployment("vllm serve m -pp 2", env={"VLLM_PP_LAYER_PARTITION": "20,12"})
+    partition = found.knobs["pp_layer_partition"]
+    assert isinstance(partition, Located)
+    assert (partition.value, partition.span, partition.spelled) == ("20,12", AT, "VLLM_PP_LAYER_PARTITION=20,12")
+
+
+def test_a_flag_wins_over_the_environment() -> None:
+    found = deployment("vllm serve m -dp 4", env={"VLLM_DP_SIZE": "2"})
+    assert value(found.knobs["data_parallel_size"]) == 4
+    assert value(deployment("vllm serve m", env={"VLLM_DP_SIZE": "2"}).knobs["data_parallel_size"]) == 2
+    assert isinstance(deployment("vllm serve m", env={"VLLM_DP_SIZE": "two"}).knobs["data_parallel_size"], Unknown)
+    assert not deployment("vllm serve m", env={"VLLM_DP_SIZE": ""}).knobs
+
+
+def test_a_file_of_flags_leaves_the_rest_open() -> None:
+    (word,) = deployment("vllm serve m --config serve.yaml").open_words
+    assert "serve.yaml" in word.reason and word.span is not None and word.span.column == 23
+
+
+def test_pods_are_the_controllers_else_the_nodes_of_the_command() -> None:
+    assert value(deployment("vllm serve m --nnodes 2").pods) == 2
+    made = replace(server("vllm serve m --nnodes 2"), pods=Located(4))
+    assert value(engines.read(made).pods) == 4
+    assert deployment("vllm serve m").pods is None
+
+
+def test_sglang_sizes_are_as_written() -> None:
+    found = deployment(
+        "python3 -m sglang.launch_server --model-path m --tp 8 --dp-size 8 --ep-size=4 --enable-dp-attention "
+        "--mem-fraction-static 0.85 --context-length 8192 --some-new-flag x",
+        engine="sglang",
+    )
+    assert value(found.model) == "m"
+    assert {name: value(knob) for name, knob in found.knobs.items()} == {
+        "tensor_parallel_size": 8,
+        "data_parallel_size": 8,
+        "expert_parallel_size": 4,
+        "max_model_len": 8192,
+    }
+    assert {name: value(field) for name, field in found.engine_fields.items()} == {
+        "enable-dp-attention": True,
+        "mem-fraction-static": 0.85,
+    }
+    assert not found.flag_problems
+
+
+def test_trtllm_and_tgi_say_model_and_shards() -> None:
+    trtllm = deployment("trtllm-serve m --tp_size 8 --ep_size 4", engine="trtllm")
+    assert value(trtllm.model) == "m" and value(trtllm.knobs["tensor_parallel_size"]) == 8
+    tgi = deployment("", engine="tgi", env={"MODEL_ID": "m", "NUM_SHARD": "2", "MAX_TOTAL_TOKENS": "4096"})
+    assert value(tgi.model) == "m" and value(tgi.knobs["tensor_parallel_size"]) == 2
+    assert value(tgi.knobs["max_model_len"]) == 4096
+    flagged = deployment("text-generation-launcher --model-id n --num-shard 4", engine="tgi", env={"MODEL_ID": "m"})
+    assert value(flagged.model) == "n"
