@@ -49,6 +49,8 @@ class Launch:
     """Launches with the same non-empty group form one engine instance (leader and worker of a LeaderWorkerSet)."""
     role: str = ""
     """`leader` or `worker` inside a group."""
+    conditional: bool = False
+    """Whether the command stands in a branch or loop of its script, so that it may not run."""
 
 
 @dataclass(frozen=True, slots=True)

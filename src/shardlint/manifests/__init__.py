@@ -1,0 +1,57 @@
+"""Where a command line, its environment, its GPUs and its pods stand in each form of manifest.
+
+One module per form; a module's name that begins with an underscore is shared by several.  To add a form, add a
+module with `NAME`, `FILES` and `launches`: it is found by being here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Protocol, cast
+
+from shardlint.deployment import Launch
+from shardlint.text.documents import Document
+from shardlint.text.source import Library
+
+
+class Form(Protocol):
+    """A module of this room."""
+
+    NAME: str
+    """As the contract's `form`."""
+    FILES: tuple[str, ...]
+    """Patterns of the names that such files have."""
+
+    def launches(self, document: Document, library: Library) -> Iterable[Launch]:
+        """All that the document starts; nothing where it is not of the form."""
+        ...
+
+
+@lru_cache(maxsize=1)
+def forms() -> tuple[Form, ...]:
+    """Every form, by name."""
+    names = sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+    return tuple(cast(Form, import_module(f"{__name__}.{name}")) for name in names)
+
+
+def launches(document: Document, library: Library) -> tuple[str | None, tuple[Launch, ...]]:
+    """The name of the form that the document has, and its launches; None and nothing where it has none.
+
+    A document that holds objects of several forms (a `kind: List`) yields them all, and has the first one's name.
+    """
+    name: str | None = None
+    found: list[Launch] = []
+    for form in forms():
+        part = tuple(form.launches(document, library))
+        name = name or (form.NAME if part else None)
+        found.extend(part)
+    return name, tuple(found)
+
+
+def __getattr__(attribute: str) -> tuple[Form, ...]:
+    if attribute == "FORMS":
+        return forms()
+    raise AttributeError(attribute)

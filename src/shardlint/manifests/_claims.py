@@ -1,0 +1,67 @@
+"""Devices that a container gets through Dynamic Resource Allocation (`resource.k8s.io`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.manifests import _devices
+from shardlint.manifests._objects import beside, kind, text
+from shardlint.text.documents import Document
+from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
+
+
+def claimed(container: Node, spec: Node, document: Document) -> Maybe[int] | None:
+    """The devices of all claims that the container names; None where it names none."""
+    claims = container.get("resources", "claims")
+    if not isinstance(claims, Sequence):
+        return None
+    return _devices.added([part for claim in claims for part in _of_claim(claim, spec, document)])
+
+
+def _of_claim(claim: Node, spec: Node, document: Document) -> Iterator[Maybe[int]]:
+    named = text(claim.get("name"))
+    template = _template(named, spec)
+    source = beside(document, text(template), "ResourceClaimTemplate", "ResourceClaim") if template else None
+    if source is None:
+        yield Unknown(f"the resource claim {named} is not in this file", claim.span, claim.spelled)
+        return
+    inner = ("spec", "spec") if kind(source) == "ResourceClaimTemplate" else ("spec",)
+    requests = source.get(*inner, "devices", "requests")
+    wanted = text(claim.get("request"))
+    for request in requests if isinstance(requests, Sequence) else ():
+        if wanted in ("", text(request.get("name"))) and not _is_channel(request):
+            yield _count(request)
+
+
+def _template(claim: str, spec: Node) -> Node | None:
+    """The name of the template (or claim) that stands behind a pod's claim."""
+    entries = spec.get("resourceClaims")
+    for entry in entries if isinstance(entries, Sequence) else ():
+        if text(entry.get("name")) == claim:
+            return entry.get("resourceClaimTemplateName") or entry.get("resourceClaimName")
+    return None
+
+
+def _is_channel(request: Node) -> bool:
+    """An IMEX channel comes as a device and is no card."""
+    return text(_exactly(request).get("deviceClassName")).startswith("compute-domain")
+
+
+def _exactly(request: Node) -> Node:
+    """The request itself: under `exactly` since v1beta2, flat before."""
+    exact = request.get("exactly")
+    return exact if isinstance(exact, Mapping) else request
+
+
+def _count(request: Node) -> Maybe[int]:
+    if request.get("firstAvailable") is not None:
+        return Unknown("the first available of several requests is taken", request.span, request.spelled)
+    exact = _exactly(request)
+    mode = exact.get("allocationMode")
+    if text(mode) == "All" and mode is not None:
+        return Unknown("every matching device of the node is allocated", mode.span, mode.spelled)
+    number = exact.get("count")
+    if isinstance(number, Scalar) and not number.is_null:
+        return _devices.count(number.located())
+    return Located(1, request.span, "", "default", "a device request without a count")

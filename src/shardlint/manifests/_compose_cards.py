@@ -1,0 +1,60 @@
+"""The cards that a Compose service is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.manifests import _devices, _docker
+from shardlint.manifests._compose_service import Project, Service
+from shardlint.manifests._objects import text
+from shardlint.text.nodes import Node, Sequence
+
+_REQUESTS = (("deploy", "resources", "reservations", "devices"), ("gpus",))
+_CARD_WORDS = frozenset({"gpu", "nvidia", "compute", "utility", "amd", "amdgpu", "cdi"})
+
+
+def reserved(service: Service, env: Mapping[str, Maybe[str]]) -> Maybe[int] | None:
+    """Cards of a service by its reservations, `gpus`, `devices` or `runtime`; None where nothing gives it any."""
+    for path in _REQUESTS:
+        node = service.get(*path)
+        if (word := service.project.word(node)) is not None:
+            return _docker.gpus(word)
+        if (found := _devices.added(_of_requests(node, service.project))) is not None:
+            return found
+    mapped = _docker.devices(service.words("devices"))
+    runtime = service.word("runtime")
+    if mapped is None and isinstance(runtime, Located) and runtime.value == "nvidia":
+        return _devices.from_runtime(_docker.all_of_host(runtime), env)
+    return mapped
+
+
+def _of_requests(node: Node | None, project: Project) -> list[Maybe[int]]:
+    counts = [_of_request(entry, project) for entry in node] if isinstance(node, Sequence) else []
+    return [count for count in counts if count is not None]
+
+
+def _of_request(entry: Node, project: Project) -> Maybe[int] | None:
+    """One device request: ids, a count, or all cards where neither is written; None where it is for no card."""
+    words = {text(node) for node in _flat(entry.get("capabilities"))} | {text(entry.get("driver"))}
+    if not words & _CARD_WORDS:
+        return None
+    ids = entry.get("device_ids")
+    if isinstance(ids, Sequence):
+        return _of_ids([word for node in ids if (word := project.word(node)) is not None], ids)
+    count = project.word(entry.get("count"))
+    return _docker.gpus(count) if count is not None else Unknown(_devices.ALL_OF_HOST, entry.span, entry.spelled)
+
+
+def _of_ids(names: list[Maybe[str]], ids: Sequence) -> Maybe[int]:
+    for name in names:
+        if isinstance(name, Unknown):
+            return name
+    known = [name.value.rpartition("=")[2] for name in names if isinstance(name, Located)]
+    return _devices.listed(Located(",".join(known), ids.span, ids.spelled))
+
+
+def _flat(node: Node | None) -> Iterator[Node]:
+    """The entries of a list, and of lists in it (`[[gpu]]`)."""
+    for entry in node if isinstance(node, Sequence) else ():
+        yield from entry if isinstance(entry, Sequence) else (entry,)

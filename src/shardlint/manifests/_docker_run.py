@@ -1,0 +1,134 @@
+"""`docker run` and its kin: options, image, and the words after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shardlint.deployment import Word
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.manifests import _devices, _docker
+
+PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
+_VERBS = frozenset({"run", "create"})
+_SWITCHES = frozenset(
+    [
+        "detach",
+        "interactive",
+        "tty",
+        "rm",
+        "privileged",
+        "init",
+        "read-only",
+        "publish-all",
+        "no-healthcheck",
+        "oom-kill-disable",
+        "sig-proxy",
+        "quiet",
+        "disable-content-trust",
+        "help",
+        "replace",
+        "rmi",
+        "no-hosts",
+        "env-host",
+        "http-proxy",
+        "latest",
+    ]
+)
+"""Long options that take no word; all others take the next one."""
+_SHORT_SWITCHES = frozenset("ditPql")
+_NAMED_FOR_OPTIONS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|ENV|VOL|MOUNT|[@*]", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class DockerRun:
+    """One `docker run`, read. Options by their long names, each with all its values."""
+
+    options: dict[str, list[Word]] = field(default_factory=dict)
+    image: Word | None = None
+    argv: tuple[Word, ...] = ()
+
+    def last(self, name: str) -> Word | None:
+        values = self.options.get(name)
+        return values[-1] if values else None
+
+    def environment(self, outer: Mapping[str, Maybe[str]]) -> dict[str, Maybe[str]]:
+        """The container's variables; `-e NAME` alone takes the caller's."""
+        env: dict[str, Maybe[str]] = {}
+        for word in self.options.get("env", []):
+            name, equals, _ = text_of(word).strip("\"'").partition("=")
+            env[name] = after(word, len(name) + 1) if equals else outer.get(name, _of_caller(word))
+        return env
+
+    def cards(self, env: Mapping[str, Maybe[str]]) -> Maybe[int] | None:
+        """The cards that the container gets; None where nothing gives it any."""
+        asked = self.last("gpus")
+        given = _docker.gpus(asked) if asked is not None else _docker.devices(self.options.get("device", []))
+        runtime = self.last("runtime")
+        if given is None and isinstance(runtime, Located) and runtime.value == "nvidia":
+            given = _docker.all_of_host(runtime)
+        return _devices.usable(_devices.from_runtime(given, env), env)
+
+
+def read(words: Sequence[Word]) -> DockerRun | None:
+    """The command as `docker run`; None where it is another one."""
+    if len(words) < 3 or text_of(words[0]).rpartition("/")[2] not in PROGRAMS:
+        return None
+    place = next((at for at in range(1, 4) if at < len(words) and text_of(words[at]) in _VERBS), None)
+    if place is None:
+        return None
+    run = DockerRun()
+    place += 1
+    while place < len(words) and run.image is None:
+        place = _step(run, words, place)
+    run.argv = tuple(words[place:])
+    return run
+
+
+def _step(run: DockerRun, words: Sequence[Word], place: int) -> int:
+    """Reads the option at a place, or the image; returns the next place."""
+    word, text = words[place], text_of(words[place])
+    if text.startswith("--"):
+        name, equals, _ = text[2:].partition("=")
+        value = after(word, len(name) + 3) if equals else None
+        return _option(run, name, value, words, place)
+    if text.startswith("-") and len(text) > 1:
+        letters = text[1:]
+        switches = len(letters) - len(letters.lstrip("".join(_SHORT_SWITCHES)))
+        if switches == len(letters):
+            return place + 1
+        stuck = after(word, switches + 2) if len(letters) > switches + 1 else None
+        return _option(run, _long(letters[switches]), stuck, words, place)
+    if not (isinstance(word, Unknown) and _NAMED_FOR_OPTIONS.search(text)):
+        run.image = word
+    return place + 1
+
+
+def _option(run: DockerRun, name: str, value: Word | None, words: Sequence[Word], place: int) -> int:
+    if value is None and name not in _SWITCHES and place + 1 < len(words):
+        place += 1
+        value = words[place]
+    if value is not None:
+        run.options.setdefault(name, []).append(value)
+    return place + 1
+
+
+def _long(letter: str) -> str:
+    return {"e": "env", "v": "volume", "p": "publish", "w": "workdir"}.get(letter, letter)
+
+
+def text_of(word: Word) -> str:
+    """The word, or where it is unknown its text."""
+    return word.value if isinstance(word, Located) else word.spelled
+
+
+def after(word: Word, start: int) -> Word:
+    """The rest of a word (`--env=A=b` -> `A=b`)."""
+    if isinstance(word, Located):
+        return Located(word.value[start:], word.span, word.spelled)
+    return Unknown(word.reason, word.span, word.spelled[start:], word.settle_by)
+
+
+def _of_caller(word: Word) -> Unknown:
+    return Unknown("taken from the caller's environment", word.span, text_of(word))

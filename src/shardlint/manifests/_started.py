@@ -1,0 +1,63 @@
+"""What a container starts: its words, or the commands of the script that a shell in it is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shardlint.deployment import Word
+from shardlint.findings import Maybe, Span
+from shardlint.manifests._splices import word_of
+from shardlint.text import shell
+from shardlint.text.source import Fragment
+
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
+_INITS = re.compile(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
+"""Small inits, and their options, that do nothing but start the words after them."""
+_OPTIONS_WITH_NAME = frozenset({"-o", "+o", "-O", "+O"})
+_SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """One command of a container."""
+
+    argv: tuple[Word, ...]
+    env: Mapping[str, Maybe[str]]
+    at: Span | None
+    entrypoint_of_image: bool = False
+    conditional: bool = False
+
+
+def started(
+    entrypoint: Sequence[Fragment],
+    arguments: Sequence[Fragment],
+    env: Mapping[str, Maybe[str]],
+    word: Callable[[Fragment], Word] = word_of,
+) -> Iterator[Started]:
+    """The commands behind an entrypoint and its arguments; without an entrypoint the image's own stands before them."""
+    words = [*entrypoint, *arguments]
+    script = script_index(words)
+    if script is not None:
+        for command in shell.read(words[script], env, words[script + 2 :]).commands:
+            if command.words:
+                surroundings = {**env, **command.env}
+                yield Started(command.words, surroundings, command.words[0].span, conditional=command.conditional)
+        return
+    argv = tuple(word(fragment) for fragment in words)
+    yield Started(argv, env, argv[0].span if argv else None, entrypoint_of_image=not entrypoint)
+
+
+def script_index(words: Sequence[Fragment]) -> int | None:
+    """Which word is the script in `sh -c SCRIPT`, whatever options stand between; None where no shell is given one."""
+    first = next((place for place, word in enumerate(words) if not _INITS.fullmatch(word.text)), None)
+    if first is None or words[first].text.rpartition("/")[2] not in _SHELLS:
+        return None
+    asked = False
+    for place in range(first + 1, len(words)):
+        option = words[place].text
+        asked = asked or bool(_SCRIPT_OPTION.fullmatch(option))
+        if not option.startswith(("-", "+")) and words[place - 1].text not in _OPTIONS_WITH_NAME:
+            return place if asked else None
+    return None

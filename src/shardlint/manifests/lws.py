@@ -1,0 +1,53 @@
+"""LeaderWorkerSet: groups of pods, one leader and its workers each, that make one engine instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from shardlint.deployment import Launch
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.manifests import _pods
+from shardlint.manifests._environment import AT_RUN_TIME
+from shardlint.manifests._objects import YAML_FILES, of_kind
+from shardlint.text.documents import Document
+from shardlint.text.nodes import Mapping
+from shardlint.text.source import Library
+
+NAME = "lws"
+FILES = YAML_FILES
+
+
+def launches(document: Document, library: Library) -> Iterable[Launch]:
+    """The launches of leader and workers of every LeaderWorkerSet in the document."""
+    for item in of_kind(document, "LeaderWorkerSet"):
+        size = _pods.number(item.get("spec", "leaderWorkerTemplate", "size"))
+        base = replace(
+            _pods.launch_of(item, NAME),
+            replicas=_pods.number(item.get("spec", "replicas")),
+            pods=size or Located(1, origin="default", source="a LeaderWorkerSet without a size"),
+        )
+        base = replace(base, group=f"{base.name}:{base.at.line}:{base.at.column}")
+        yield from _roles(item, base, document)
+
+
+def _roles(item: Mapping, base: Launch, document: Document) -> Iterator[Launch]:
+    """Leader and worker; a worker template alone serves both."""
+    template = item.get("spec", "leaderWorkerTemplate")
+    leader = template.get("leaderTemplate", "spec") if template else None
+    worker = template.get("workerTemplate", "spec") if template else None
+    for role, spec in (("leader", leader), ("worker", worker)):
+        role = role if leader is not None else ""
+        yield from _pods.launches(spec, replace(base, role=role), document, _variables(base.pods, role))
+
+
+def _variables(size: Maybe[int] | None, role: str) -> dict[str, Maybe[str]]:
+    """What the controller adds to every container."""
+    at_run_time = Unknown(f"{AT_RUN_TIME}, by the LeaderWorkerSet controller")
+    text = size.with_value(str(size.value)) if isinstance(size, Located) else size or at_run_time
+    leads = role == "leader"
+    return {
+        "LWS_GROUP_SIZE": text,
+        "LWS_LEADER_ADDRESS": at_run_time,
+        "LWS_WORKER_INDEX": Located("0", origin="derived", source="the leader's index") if leads else at_run_time,
+    }
