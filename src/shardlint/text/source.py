@@ -26,21 +26,30 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """The place of `text[start:end]`."""
+        line_starts = self._starts()
+        line = bisect_right(line_starts, start)
+        end_line = bisect_right(line_starts, end)
+        return Span(
+            self.path,
+            line,
+            start - line_starts[line - 1] + 1,
+            end_line,
+            end - line_starts[end_line - 1] + 1,
+        )
+
+    def offset(self, line: int, column: int) -> int:
+        """The place in `text` of a line and column; the end of the text where it has no such line."""
+        line_starts = self._starts()
+        return line_starts[line - 1] + column - 1 if line <= len(line_starts) else len(self.text)
+
+    def _starts(self) -> list[int]:
         if not self._line_starts:  # filled on first use: most files are never asked
             self._line_starts.append(0)
             at = self.text.find("\n")
             while at >= 0:
                 self._line_starts.append(at + 1)
                 at = self.text.find("\n", at + 1)
-        line = bisect_right(self._line_starts, start)
-        end_line = bisect_right(self._line_starts, end)
-        return Span(
-            self.path,
-            line,
-            start - self._line_starts[line - 1] + 1,
-            end_line,
-            end - self._line_starts[end_line - 1] + 1,
-        )
+        return self._line_starts
 
 
 @dataclass(frozen=True, slots=True)
