@@ -11,12 +11,14 @@ from shardlint.check.facts import DeploymentFacts
 from shardlint.check.reading import FileReading, read_document
 from shardlint.check.run import judge_all
 from shardlint.check.settings import Settings
-from shardlint.facts import hardware_spec
+from shardlint.facts import Accelerator, accelerators
+from shardlint.facts.hardware import Hardware, Node
 from shardlint.findings import Report, Unknown
 from shardlint.layout import Layout
 from shardlint.text import Document, Fragment, ModelFiles, Source
 
 COMMAND_PATH = "<command>"
+UNKNOWN_CARD = Accelerator("", "a GPU", "", None, None, None, None)
 
 
 class OneModel:
@@ -88,7 +90,13 @@ def _read(
     engine_version: str | None,
 ) -> tuple[FileReading, Settings]:
     source = Source(COMMAND_PATH, command if isinstance(command, str) else shlex.join(command))
-    hardware = None if gpus_per_node is None else hardware_spec.given(gpus_per_node, nodes, gpu)
+    hardware = None if gpus_per_node is None else Hardware((Node(((gpus_per_node, _card(gpu)),)),) * nodes)
     settings = Settings(vllm=engine_version, hardware=hardware, environment=env or {})
     document = Document(source, "shell", script=Fragment.whole(source))
     return read_document(document, library, settings.environment), settings
+
+
+def _card(name: str | None) -> Accelerator:
+    """The card of that name, with what is certain of it; a card of which nothing is known where there is none."""
+    found = accelerators.find(name) if name else ()
+    return accelerators.agreed(found, name or "a GPU") if found else UNKNOWN_CARD

@@ -13,12 +13,16 @@ from functools import cached_property
 from typing import Any
 
 from shardlint import engines
+from shardlint.check.layouts import layout_of, legal_of, placement_of, sizes_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.deployment import KNOBS, Deployment
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
+from shardlint.facts.hardware import Hardware
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.layout import Layout, Legal, Sizes
+from shardlint.layout.placement import Placement
 from shardlint.text import Library
 from shardlint.text.comments import Ignore
 
@@ -160,19 +164,24 @@ class DeploymentFacts:
     @cached_property
     def accelerators(self) -> Maybe[tuple[Accelerator, ...]]:
         """All cards that the manifest's (else --hardware's) name for the GPU may mean; more than one is common."""
-        from shardlint.facts.accelerators import find
-
         written = self.deployment.gpu
-        hardware = self._settings.hardware
-        if isinstance(written, Located) and (found := find(written.value)):
+        if isinstance(written, Located) and (found := _cards(written.value)):
             return written.with_value(found)
-        if hardware is not None and (cards := hardware.accelerators):
-            return Located(cards, origin="given", source="--hardware")
+        if self._settings.hardware is not None:
+            return self._given_cards(self._settings.hardware)
         if isinstance(written, Unknown):
             return replace(written, settle_by=written.settle_by or HARDWARE_SETTLED_BY)
         if written is not None:
             return Unknown(f"{written.value} is no GPU that is known", written.span, settle_by=HARDWARE_SETTLED_BY)
         return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)
+
+    def _given_cards(self, hardware: Hardware) -> Maybe[tuple[Accelerator, ...]]:
+        """The card of --hardware; of unequal ones the smallest, which decides for all."""
+        smallest = [node.smallest for node in hardware.nodes]
+        if any(card is None for card in smallest):
+            return Unknown("--hardware does not tell the memory of every card", settle_by=HARDWARE_SETTLED_BY)
+        card = min((card for card in smallest if card), key=lambda card: card.memory_bytes or 0)
+        return Located((card,), origin="given", source="--hardware")
 
     # The layout
 
@@ -193,18 +202,37 @@ class DeploymentFacts:
         return Located(product, span, origin="derived", source=" x ".join(names))
 
     @cached_property
-    def layout(self) -> Any:
-        """The ranks of the deployment (`shardlint.layout.Layout`), or why they are not known."""
-        from shardlint.check.layouts import layout_of
+    def sizes(self) -> Sizes | Unknown:
+        """The degrees of the layout together."""
+        return sizes_of(self)
 
+    @cached_property
+    def layout(self) -> Layout | Unknown:
+        """The ranks of the deployment, or why they are not known."""
         return layout_of(self)
 
     @cached_property
-    def legal(self) -> Any:
-        """Which values of one degree cut the model evenly, the others fixed (`shardlint.layout.legal.Legal`)."""
-        from shardlint.check.layouts import legal_of
-
+    def legal(self) -> Legal | Unknown:
+        """Which values of one degree cut the model evenly, the others fixed."""
         return legal_of(self)
+
+    @cached_property
+    def placement(self) -> Maybe[Placement]:
+        """Where the ranks run."""
+        return placement_of(self)
+
+
+def _cards(name: str) -> tuple[Accelerator, ...]:
+    """The cards that a name may mean: a card's own, or that of a machine."""
+    from shardlint.facts import accelerators, machines
+
+    found = accelerators.find(name)
+    if found:
+        return found
+    machine = machines.find(name)
+    if machine is None or machine.gpu.startswith("uncovered/"):
+        return ()
+    return (accelerators.by_id(machine.gpu),)
 
 
 DERIVED = frozenset(

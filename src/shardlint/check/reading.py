@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from shardlint import engines, manifests, servers
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import FileNote, Located, Maybe, Problem
-from shardlint.text import Document, Duplicate, Library, Mapping as Node, Source, documents, walk
+from shardlint.text import Document, Duplicate, Library, Source, documents, walk
+from shardlint.text import Mapping as Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shardlint.findings import Rule
 
 if TYPE_CHECKING:
-    from shardlint.facts.hardware_spec import Hardware
+    from shardlint.facts.hardware import Hardware
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ KNOBS: dict[str, Knob] = {
         Knob("data_parallel_rank", "int"),
         Knob("data_parallel_start_rank", "int"),
         Knob("data_parallel_backend", "str"),
+        Knob("data_parallel_external_lb", "bool"),
         Knob("prefill_context_parallel_size", "int"),
         Knob("decode_context_parallel_size", "int"),
         Knob("enable_expert_parallel", "bool"),

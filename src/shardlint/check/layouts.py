@@ -1,0 +1,81 @@
+"""From the facts of a deployment to its layout: the sizes, the ranks, where they run, what else would be legal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.layout import Layout, Legal, Sizes, lay_out, legal_values
+from shardlint.layout.placement import Launching, Placement, place
+
+if TYPE_CHECKING:
+    from shardlint.check.facts import DeploymentFacts
+
+SIZES = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "prefill_context_parallel_size",
+    "decode_context_parallel_size",
+    "enable_expert_parallel",
+    "pp_layer_partition",
+    "nnodes",
+)
+
+
+def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
+    """The degrees as the engine will have them; the first that is unknown stands for all."""
+    values: dict[str, Any] = {}
+    for name in SIZES:
+        size = facts.knob(name)
+        if isinstance(size, Unknown):
+            return size
+        if size is not None:
+            values[name] = size.value
+    return Sizes(**values)
+
+
+def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
+    """Every rank and what it holds."""
+    sizes = facts.sizes
+    if isinstance(sizes, Unknown):
+        return sizes
+    return lay_out(
+        sizes,
+        facts.geometry,
+        facts.engine.cutting(facts.engine_version.value),
+        gpus_per_node=_value(facts.gpus_per_node),
+        dtype=_value(facts.knob("dtype")),
+        kv_cache_dtype=_value(facts.knob("kv_cache_dtype")),
+    )
+
+
+def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
+    """What else would be legal on the same GPUs."""
+    sizes = facts.sizes
+    if isinstance(sizes, Unknown):
+        return sizes
+    gpus, nodes = _value(facts.gpus_per_node), _value(facts.nodes)
+    there = gpus * nodes if gpus is not None and nodes is not None else None
+    return legal_values(sizes, facts.geometry, facts.engine.cutting(facts.engine_version.value), gpus=there)
+
+
+def placement_of(facts: DeploymentFacts) -> Maybe[Placement]:
+    """Where the ranks run, or why the engine would not start them that way."""
+    sizes = facts.sizes
+    if isinstance(sizes, Unknown):
+        return sizes
+    rank = facts.knob("data_parallel_rank")
+    launching = Launching(
+        executor=_value(facts.knob("distributed_executor_backend")),
+        data_parallel_backend=_value(facts.knob("data_parallel_backend")) or "mp",
+        data_parallel_size_local=_value(facts.knob("data_parallel_size_local")),
+        one_replica_per_process=rank is not None or bool(_value(facts.knob("data_parallel_external_lb"))),
+    )
+    placed = place(sizes, launching)
+    return Unknown(placed) if isinstance(placed, str) else Located(placed, origin="derived", source="the command")
+
+
+def _value(fact: Maybe[Any] | None) -> Any:
+    """The value where it is known."""
+    return fact.value if isinstance(fact, Located) else None
