@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from shardlint import engines
-from shardlint.check.layouts import layout_of, legal_of, placement_of, sizes_of
+from shardlint.check.layouts import layout_of, least_weights_of, legal_of, placement_of, sizes_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.deployment import KNOBS, Deployment
@@ -22,6 +22,7 @@ from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes
+from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.placement import Placement
 from shardlint.text import Library
 from shardlint.text.comments import Ignore
@@ -210,6 +211,11 @@ class DeploymentFacts:
     def layout(self) -> Layout | Unknown:
         """The ranks of the deployment, or why they are not known."""
         return layout_of(self)
+
+    @cached_property
+    def least_weights(self) -> Maybe[LowerBound]:
+        """The least that the weights take, on the fullest GPU and in a replica."""
+        return least_weights_of(self)
 
     @cached_property
     def legal(self) -> Legal | Unknown:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes, lay_out, legal_values
+from shardlint.layout.laying_out import impossible_size
+from shardlint.layout.lower_bound import LowerBound, weights_at_least
 from shardlint.layout.placement import Launching, Placement, place
 
 if TYPE_CHECKING:
@@ -21,6 +23,13 @@ SIZES = (
     "pp_layer_partition",
     "nnodes",
 )
+LAUNCHING = (
+    "distributed_executor_backend",
+    "data_parallel_backend",
+    "data_parallel_size_local",
+    "data_parallel_rank",
+    "data_parallel_external_lb",
+)
 
 
 def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
@@ -32,7 +41,9 @@ def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
             return size
         if size is not None:
             values[name] = size.value
-    return Sizes(**values)
+    sizes = Sizes(**values)
+    impossible = impossible_size(sizes)
+    return Unknown(impossible) if impossible else sizes
 
 
 def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
@@ -60,17 +71,36 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
     return legal_values(sizes, facts.geometry, facts.engine.cutting(facts.engine_version.value), gpus=there)
 
 
+def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
+    """The least that the weights take under the engine's options as written."""
+    for needed in (facts.layout, dtype := facts.knob("dtype"), quantization := facts.knob("quantization")):
+        if isinstance(needed, Unknown):
+            return needed
+    found = weights_at_least(
+        facts.layout,
+        facts.geometry,
+        facts.engine.cutting(facts.engine_version.value),
+        dtype=_value(dtype),
+        quantization=_value(quantization),
+    )
+    return found if isinstance(found, Unknown) else Located(found, origin="derived", source=found.basis)
+
+
 def placement_of(facts: DeploymentFacts) -> Maybe[Placement]:
     """Where the ranks run, or why the engine would not start them that way."""
     sizes = facts.sizes
     if isinstance(sizes, Unknown):
         return sizes
-    rank = facts.knob("data_parallel_rank")
+    found = {name: facts.knob(name) for name in LAUNCHING}
+    unknown = next((value for value in found.values() if isinstance(value, Unknown)), None)
+    if unknown is not None:
+        return unknown
     launching = Launching(
-        executor=_value(facts.knob("distributed_executor_backend")),
-        data_parallel_backend=_value(facts.knob("data_parallel_backend")) or "mp",
-        data_parallel_size_local=_value(facts.knob("data_parallel_size_local")),
-        one_replica_per_process=rank is not None or bool(_value(facts.knob("data_parallel_external_lb"))),
+        executor=_value(found["distributed_executor_backend"]),
+        data_parallel_backend=_value(found["data_parallel_backend"]) or "mp",
+        data_parallel_size_local=_value(found["data_parallel_size_local"]),
+        one_replica_per_process=found["data_parallel_rank"] is not None
+        or bool(_value(found["data_parallel_external_lb"])),
     )
     placed = place(sizes, launching)
     return Unknown(placed) if isinstance(placed, str) else Located(placed, origin="derived", source="the command")
