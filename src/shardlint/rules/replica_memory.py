@@ -1,0 +1,79 @@
+"""Weights that do not fit the GPUs of one replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.deployment import Deployment
+from shardlint.engines.engine import Engine
+from shardlint.facts import Accelerator
+from shardlint.findings import Located, Problem, Rule
+from shardlint.layout import Legal
+from shardlint.layout.lower_bound import LowerBound
+from shardlint.rules._words import FLAGS, counted, gib, respelled
+
+WEIGHTS_ELSEWHERE = ("cpu-offload", "offload", "kv-cache-memory-bytes", "load-format")
+"""Flags after which the GPU holds less than the weights, or the budget is another."""
+
+
+def applies(engine: Engine, world_size: Located[int], deployment: Deployment) -> bool:
+    elsewhere = any(name.startswith(WEIGHTS_ELSEWHERE) for name in deployment.engine_fields)
+    return engine.name == "vllm" and world_size.value > 0 and not elsewhere
+
+
+def judge(
+    accelerators: Located[tuple[Accelerator, ...]],
+    least_weights: Located[LowerBound],
+    tensor_parallel_size: Located[int],
+    pipeline_parallel_size: Located[int],
+    data_parallel_size: Located[int],
+    world_size: Located[int],
+    gpu_memory_utilization: Located[float],
+    legal: Legal | None = None,
+) -> Iterator[Problem]:
+    memories = [card.memory_bytes for card in accelerators.value if card.memory_bytes]
+    least, share = least_weights.value, gpu_memory_utilization.value
+    if not memories or len(memories) < len(accelerators.value) or not 0 < share <= 1:
+        return
+    usable = share * max(memories)
+    if least.fullest_rank_bytes < usable:
+        return
+    dp = data_parallel_size.value
+    outer = (size for size in (data_parallel_size, pipeline_parallel_size) if size.value > 1)
+    yield Problem(
+        at=next(outer, tensor_parallel_size),
+        message=_message(least, usable, dp, world_size.value),
+        sum=f"{gib(least.fullest_rank_bytes)} of weights > {share:g} x {gib(max(memories))} = {gib(usable)}",
+        help=tuple(_advice(least, usable, tensor_parallel_size, dp, world_size.value, legal)),
+        related=(
+            (accelerators, f"{accelerators.value[0].name}: {gib(max(memories))}"),
+            (gpu_memory_utilization, f"vLLM may use {share:g} of it"),
+        ),
+    )
+
+
+def _message(least: LowerBound, usable: float, dp: int, gpus: int) -> str:
+    who = f"each of the {dp} data parallel replicas" if dp > 1 else "the model"
+    basis = "" if least.exact else f" (from {least.basis})"
+    fullest = f", {gib(least.fullest_rank_bytes)} of them on the fullest of its {gpus} GPUs" if gpus > 1 else ""
+    return (
+        f"{who} needs at least {gib(least.replica_bytes)} for its weights{basis}{fullest}, and vLLM may use "
+        f"{gib(usable)} of a GPU: it runs out of memory"
+    )
+
+
+def _advice(
+    least: LowerBound, usable: float, size: Located[int], dp: int, gpus: int, legal: Legal | None
+) -> Iterator[str]:
+    needed = int(least.replica_bytes / usable) + 1
+    values = legal.values("tensor_parallel_size") if legal is not None else ()
+    enough = next((value for value in values if value * gpus // max(size.value, 1) >= needed), None)
+    if enough and enough != size.value:
+        yield respelled(size, enough, "tensor_parallel_size")
+    if dp > 1:
+        flag = FLAGS["data_parallel_size"]
+        yield f"{flag} only adds copies: give the GPUs to tensor or pipeline parallelism first"
+    yield f"at least {counted(needed, 'GPU')} of this kind for one replica"
+
+
+RULE = Rule("SL701", "replica-memory", "mem-weights", "error", "runs-out-of-memory", judge, applies)
