@@ -177,12 +177,15 @@ class DeploymentFacts:
         return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)
 
     def _given_cards(self, hardware: Hardware) -> Maybe[tuple[Accelerator, ...]]:
-        """The card of --hardware; of unequal ones the smallest, which decides for all."""
-        smallest = [node.smallest for node in hardware.nodes]
-        if any(card is None for card in smallest):
+        """The card of --hardware, or all that its name may mean; of unequal ones the smallest, which decides for all."""
+        cards = {card.id: card for node in hardware.nodes for _, card in node.cards}
+        if len(cards) == 1:
+            (card,) = cards.values()
+            return Located(_cards(card.name) if card.memory_bytes is None else (card,), origin="given", source="--hardware")
+        if any(card.memory_bytes is None for card in cards.values()):
             return Unknown("--hardware does not tell the memory of every card", settle_by=HARDWARE_SETTLED_BY)
-        card = min((card for card in smallest if card), key=lambda card: card.memory_bytes or 0)
-        return Located((card,), origin="given", source="--hardware")
+        smallest = min(cards.values(), key=lambda card: card.memory_bytes or 0)
+        return Located((smallest,), origin="given", source="--hardware")
 
     # The layout
 
