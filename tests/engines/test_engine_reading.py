@@ -44,6 +44,10 @@ def test_the_old_entrypoint_takes_no_word_alone() -> None:
     assert [problem.message for problem in found.flag_problems] == ["unrecognized arguments: Qwen/Qwen3-8B"]
 
 
+def test_an_empty_name_is_no_model() -> None:
+    assert isinstance(deployment("vllm serve --model=").model, Unknown)
+
+
 def test_what_is_no_knob_is_an_engine_field() -> None:
     found = deployment(
         "vllm serve m --block-size 32 --mm-encoder-tp-mode data --port 80 --api-key s --hf-token t -tp 2"

@@ -34,7 +34,7 @@ def test_v_and_trailing_zeros_and_builds_do_not_count() -> None:
 
 
 def test_a_development_build_comes_before_its_release() -> None:
-    assert version("0.33.0.dev12") < version("0.33.0") < version("0.33.1.dev1")
+    assert version("0.33.0.dev12") < version("0.33.0rc1") < version("0.33.0") < version("0.33.1.dev1")
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 60)] * 3), min_size=2, max_size=6))

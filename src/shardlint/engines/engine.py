@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardlint.engines.cutting import Cutting
 from shardlint.engines.tables import Table, read_table
 from shardlint.engines.versions import Version
 from shardlint.findings import Unknown
 
-NEVER = re.compile(r"(?!)")
+NEVER = r"(?!)"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A way to start the engine: a program (`vllm`) or a Python module, with the subcommand where it needs one."""
 
     name: str
@@ -29,7 +27,7 @@ class Command:
     optional_subcommand: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Engine:
     """One engine. All but the last four fields say how to recognise and read it."""
 
@@ -42,11 +40,11 @@ class Engine:
     commands: tuple[Command, ...] = ()
     entry: Command | None = None
     """What the entrypoint of its own images is."""
-    images: re.Pattern[str] = NEVER
+    images: str = NEVER
     """Repositories whose entrypoint is the engine."""
-    kin: re.Pattern[str] = NEVER
+    kin: str = NEVER
     """Repositories that have the engine in them; the flags decide whether they start it."""
-    release_images: re.Pattern[str] = NEVER
+    release_images: str = NEVER
     """Repositories whose tags are releases of the engine."""
     marks: frozenset[str] = frozenset()
     """Flags that no other engine has: they tell where the image does not."""
@@ -113,7 +111,4 @@ def _table(folder: str, name: str) -> Table:
 
 @cache
 def _parsed(text: str) -> Version:
-    version = Version.parse(text)
-    if version is None:
-        raise ValueError(f"{text!r} is no release number")
-    return version
+    return Version.of(text)

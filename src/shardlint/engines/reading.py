@@ -72,11 +72,18 @@ def _file_of_flags(flag: str, file: Maybe[Any]) -> Unknown:
 
 def model(reading: Reading, engine: Engine, start: Start) -> Maybe[str] | None:
     """The model as the engine gets it: by flag, else the word that stands alone."""
-    flagged = next((reading.values[flag] for flag in engine.model_flags if flag in reading.values), None)
+    flagged = next((_named(reading.values[flag]) for flag in engine.model_flags if flag in reading.values), None)
     positional = next(iter(reading.positionals), None)
     if flagged is not None and isinstance(positional, Located) and start.command.takes_model:
         reading.problems.append(FlagProblem(positional, f"unrecognized arguments: {positional.value}"))
     return flagged if flagged is not None else positional
+
+
+def _named(model: Maybe[str]) -> Maybe[str]:
+    """An empty name stands for one that is given elsewhere (`--model "${MODEL:-}"`)."""
+    if isinstance(model, Located) and not model.value:
+        return Unknown("the model's name is empty in this file", model.span, model.spelled, "naming the model")
+    return model
 
 
 def _knobs(reading: Reading) -> Knobs:
@@ -143,7 +150,7 @@ def _release(image: Located[str], engine: Engine) -> Maybe[str]:
     parts = split(image.value)
     if parts.tag is None:
         return Unknown(f"the image {image.value} has no tag", image.span, image.spelled, _SETTLE)
-    if not engine.release_images.search(parts.repository):
+    if not re.search(engine.release_images, parts.repository):
         reason = f"the tags of {parts.repository} are not known to be releases of {engine.label}"
         return Unknown(reason, image.span, image.spelled, _SETTLE)
     release = release_in_tag(parts.tag)

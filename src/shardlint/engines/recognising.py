@@ -108,9 +108,9 @@ def by_image(launch: Launch, engines: Sequence[Engine]) -> tuple[Engine, Start] 
     if _NO_ENGINE.search(repository.rpartition("/")[2]):
         return None
     for engine in engines:
-        if engine.images.search(repository) and (not launch.argv or _are_arguments(launch.argv, engine)):
+        if re.search(engine.images, repository) and (not launch.argv or _are_arguments(launch.argv, engine)):
             return engine, _entry_start(engine, launch.argv)
-    related = [engine for engine in engines if engine.kin.search(repository)]
+    related = [engine for engine in engines if re.search(engine.kin, repository.lower())]
     marked = [engine for engine in engines if has_marks(launch.argv, engine)]
     for engine in related or marked:
         if _are_arguments(launch.argv, engine):

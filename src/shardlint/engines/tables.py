@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shardlint.engines.versions import Version
@@ -19,8 +19,7 @@ an object; list: one word or more; optional: one word or none; bool: none, with 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """One flag under its canonical name (`--tensor-parallel-size`)."""
 
     name: str
@@ -31,7 +30,7 @@ class Flag:
     """False for what is of the web server's concern, or secret: it becomes no engine field."""
     nullable: bool = False
     """The words `None` and nothing at all stand for "not set"."""
-    row: Mapping[str, Any] = field(default_factory=dict)
+    row: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def field(self) -> str:
@@ -80,7 +79,7 @@ class Table:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.names: Sequence[str] = document["versions"]
-        self.samples = tuple(version for name in self.names if (version := Version.parse(name)) is not None)
+        self.samples = tuple(map(Version.of, self.names))
         self.rows: Mapping[str, Mapping[str, Any]] = {row["name"]: row for row in document["flags"]}
         self.complete = not document.get("partial", False)
         self.negations_since = self.index(document.get("negations_since"), 0)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardlint.engines.tables import Era, Flag, Table
 
@@ -20,8 +19,7 @@ _JSON_TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
 _JSON_SIZE = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
 
 
-@dataclass(frozen=True, slots=True)
-class BadValue:
+class BadValue(NamedTuple):
     """The engine's words for a value that it refuses, and what was plainly meant, if it is plain."""
 
     message: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from shardlint.engines.engine import Command, Engine
 
@@ -20,8 +19,8 @@ ENGINES = (
         flags_file="trtllm.json",
         commands=(TRTLLM_SERVE, Command("dynamo.trtllm", is_module=True)),
         entry=TRTLLM_SERVE,
-        kin=re.compile(r"(?:^|[/_-])(?:tensorrt-?llm|trt-?llm)", re.IGNORECASE),
-        release_images=re.compile(r"(?:^|/)tensorrt-llm(?:/release)?$"),
+        kin=r"(?<![a-z])(?:tensorrt|trt)[-_]?llm",
+        release_images=r"(?:^|/)tensorrt-llm(?:/release)?$",
         marks=frozenset({"--extra_llm_api_options", "--extra-llm-api-options", "--kv_cache_free_gpu_memory_fraction"}),
         packages=("tensorrt-llm", "tensorrt_llm"),
     ),
@@ -33,8 +32,8 @@ ENGINES = (
         flags_file="tgi.json",
         commands=(TGI_LAUNCHER,),
         entry=TGI_LAUNCHER,
-        images=re.compile(r"(?:^|[/_-])text-generation-inference[\w.-]*$"),
-        release_images=re.compile(r"(?:^|/)huggingface/text-generation-inference$|(?:^|/)text-generation-inference$"),
+        images=r"(?:^|[/_-])text-generation-inference[\w.-]*$",
+        release_images=r"(?:^|/)huggingface/text-generation-inference$|(?:^|/)text-generation-inference$",
         marks=frozenset({"--num-shard", "--max-total-tokens"}),
         packages=(),
         model_flags=("--model-id",),
@@ -61,9 +60,7 @@ ENGINES = (
             Command("lightllm.server.api_server", is_module=True),
             Command("fastchat.serve.model_worker", is_module=True),
         ),
-        images=re.compile(
-            r"(?:^|/)(?:text-embeddings-inference|llama\.cpp|djl-inference|lmdeploy)[\w.-]*$|(?:^|/)nim/[\w.-]+/[\w.-]+$"
-        ),
+        images=r"(?:^|/)(?:text-embeddings-inference|llama\.cpp|djl-inference|lmdeploy)[\w.-]*$|(?:^|/)nim/[\w.-]+/[\w.-]+$",
         model_flags=("--model", "--model-id", "--hf-repo"),
         environment={"NIM_TENSOR_PARALLEL_SIZE": "tensor_parallel_size"},
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from shardlint.engines.engine import Command, Engine
 
@@ -21,9 +20,9 @@ ENGINES = (
             Command("dynamo.sglang", is_module=True),
             Command("dynamo.sglang.worker", is_module=True),
         ),
-        images=re.compile(r"(?!)"),  # the entrypoint of lmsysorg/sglang is a shell
-        kin=re.compile(r"(?:^|[/_-])sglang", re.IGNORECASE),
-        release_images=re.compile(r"(?:^|/)(?:lmsysorg|aibrix|sgl-project)/sglang$|(?:^|/)sglang$"),
+        images=r"(?!)",  # the entrypoint of lmsysorg/sglang is a shell
+        kin=r"(?<![a-z])sglang",
+        release_images=r"(?:^|/)(?:lmsysorg|aibrix|sgl-project)/sglang$|(?:^|/)sglang$",
         marks=frozenset(
             {
                 "--mem-fraction-static",

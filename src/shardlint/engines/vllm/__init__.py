@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from shardlint.engines.engine import Command, Engine
 from shardlint.engines.vllm.architectures import FOLDER, knows, supports_pp
 from shardlint.engines.vllm.cutting import cutting
@@ -36,11 +34,9 @@ ENGINES = (
             Command("dynamo.vllm", is_module=True),
         ),
         entry=SERVE,
-        images=re.compile(
-            r"(?:^|/)vllm-openai[\w.-]*$|(?:^|/)vllm/vllm-[\w.-]+$|(?:^|/)(?:modh|rhaiis|rhaii)/vllm[\w.-]*$"
-        ),
-        kin=re.compile(r"(?:^|[/_-])vllm", re.IGNORECASE),
-        release_images=re.compile(r"(?:^|/)vllm-openai[\w.-]*$|^(?:[\w.-]+/)?vllm/vllm-[\w.-]+$|(?:^|/)intel/vllm$"),
+        images=r"(?:^|/)vllm-openai[\w.-]*$|(?:^|/)vllm/vllm-[\w.-]+$|(?:^|/)(?:modh|rhaiis|rhaii)/vllm[\w.-]*$",
+        kin=r"(?<![a-z])vllm",
+        release_images=r"(?:^|/)vllm-openai[\w.-]*$|^(?:[\w.-]+/)?vllm/vllm-[\w.-]+$|(?:^|/)intel/vllm$",
         marks=MARKS,
         packages=("vllm",),
         environment={

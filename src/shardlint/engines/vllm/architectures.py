@@ -54,8 +54,7 @@ def facts_at(architecture: str, version: Version) -> set[bool | None] | Unknown:
 
 def _fact_in(ranges: Any, sample: Version) -> bool | None:
     for since, until, supports in ranges:
-        first, last = Version.parse(since), None if until is None else Version.parse(until)
-        if first is not None and first <= sample and (last is None or sample <= last):
+        if Version.of(since) <= sample and (until is None or sample <= Version.of(until)):
             return bool(supports)
     return None
 
@@ -73,7 +72,7 @@ def _text() -> str:
 def sampled() -> tuple[Version, ...]:
     """The releases that were looked at, the oldest first."""
     head = json.loads(_text().partition("\n")[0])
-    return tuple(version for name in head["versions"] if (version := Version.parse(name)) is not None)
+    return tuple(map(Version.of, head["versions"]))
 
 
 @lru_cache(maxsize=64)

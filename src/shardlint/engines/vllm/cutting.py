@@ -8,11 +8,11 @@ from shardlint.engines.versions import Version
 VOCABULARY_PADDING = 64
 BLOCKS_REFINE_TO = 32
 
-STAGES_BEFORE_LAST_SINCE = Version((0, 8))
+STAGES_BEFORE_LAST_SINCE = Version.of("0.8")
 """0.7.3 leaves the remainder to the last stage, 0.8.5.post1 does not."""
-EXPERTS_TO_FIRST_RANKS_SINCE = Version((0, 10))
+EXPERTS_TO_FIRST_RANKS_SINCE = Version.of("0.10")
 """0.9.2 leaves the remainder to the last rank, 0.10.2 does not."""
-BLOCKS_REFINED_SINCE = Version((0, 29))
+BLOCKS_REFINED_SINCE = Version.of("0.29")
 
 
 def cutting(version: Version) -> Cutting:
