@@ -73,11 +73,13 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
 
 def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
     """The least that the weights take under the engine's options as written."""
-    for needed in (facts.layout, dtype := facts.knob("dtype"), quantization := facts.knob("quantization")):
+    layout, dtype, quantization = facts.layout, facts.knob("dtype"), facts.knob("quantization")
+    for needed in (layout, dtype, quantization):
         if isinstance(needed, Unknown):
             return needed
+    assert isinstance(layout, Layout)
     found = weights_at_least(
-        facts.layout,
+        layout,
         facts.geometry,
         facts.engine.cutting(facts.engine_version.value),
         dtype=_value(dtype),
