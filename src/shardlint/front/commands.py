@@ -53,7 +53,8 @@ def check(options: Options) -> int:
     else:
         from shardlint.report.text import check_text
 
-        _print("\n".join(check_text(report, (*found.sources, *library.read_sources), _paint(options))))
+        texts = {**dict(library.texts()), **{source.path: source.text for source in found.sources}}
+        _print("\n".join(check_text(report, texts, _paint(options))))
     return int(_fails(report, options))
 
 

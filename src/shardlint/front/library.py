@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shardlint.findings import Unknown
 from shardlint.front.failures import CannotRun
 from shardlint.front.files import STANDARD_INPUT, is_inside
 from shardlint.front.models import ModelFile, ModelFolder, files_in, read_text
 from shardlint.text import ModelFiles, Source
-
-NOWHERE = "no config.json of it is on this machine"
-SETTLE_MODEL = "--models with its config.json"
 
 
 class DiskLibrary:
@@ -46,10 +43,15 @@ class DiskLibrary:
         self._models: dict[str, ModelFiles | Unknown] = {}
         self._siblings: dict[str, Source | Unknown] = {}
 
-    @property
-    def read_sources(self) -> tuple[Source, ...]:
-        """The siblings that were read, for excerpts."""
-        return tuple(source for source in self._siblings.values() if isinstance(source, Source))
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """What was read so far, by path, for excerpts."""
+        for sibling in self._siblings.values():
+            if isinstance(sibling, Source):
+                yield sibling.path, sibling.text
+        for files in self._models.values():
+            if isinstance(files, ModelFiles):
+                yield from ((source.path, source.text) for _, source in (("", files.config), *files.side_files))
+        yield from ((shelf.path, shelf.text) for shelf in self._shelves if isinstance(shelf, ModelFile))
 
     def sibling(self, path: str) -> Source | Unknown:
         """A text file inside the scanned folders, by its path from where the command runs."""
@@ -70,12 +72,13 @@ class DiskLibrary:
         return self._models[model_id]
 
     def _find_model(self, model_id: str) -> ModelFiles | Unknown:
+        nowhere = Unknown(f"no config.json of {model_id} is on this machine", settle_by="--models with its config.json")
         if not model_id or "\0" in model_id:
-            return Unknown(NOWHERE, settle_by=SETTLE_MODEL)
+            return nowhere
         for shelf in self._shelves:
             if found := shelf.find(model_id):
                 return found
-        return self._local_folder(model_id) or self._cached(model_id) or Unknown(NOWHERE, settle_by=SETTLE_MODEL)
+        return self._local_folder(model_id) or self._cached(model_id) or nowhere
 
     def _local_folder(self, model_id: str) -> ModelFiles | None:
         """A model folder by its path: an absolute one as it stands, a relative one below a scanned folder."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shardlint.findings import Span
 from shardlint.report.plain import plain, width
-from shardlint.text import Source
 
 LONGEST = 150  # characters of a line that are shown; one-line JSON manifests have tens of thousands
 LEAD = 50  # of them before the marked words, where a line is cut
@@ -24,14 +23,11 @@ class Excerpt:
 
 @dataclass(slots=True)
 class Excerpts:
-    """Cuts excerpts out of the sources of a run."""
+    """Cuts excerpts out of the files of a run."""
 
-    sources: dict[str, Source]
+    texts: Mapping[str, str]
+    """The files of the run by path."""
     _lines: dict[str, list[str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, sources: Iterable[Source]) -> Excerpts:
-        return cls({source.path: source for source in sources})
 
     def cut(self, span: Span, mark: str) -> Excerpt | None:
         """The first line of a span; None where its file is not at hand (the catalogue of models)."""
@@ -45,8 +41,8 @@ class Excerpts:
 
     def _lines_of(self, path: str) -> list[str]:
         if path not in self._lines:
-            source = self.sources.get(path)
-            self._lines[path] = source.text.split("\n") if source else []
+            text = self.texts.get(path)
+            self._lines[path] = [] if text is None else text.split("\n")
         return self._lines[path]
 
 

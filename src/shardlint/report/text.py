@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from shardlint.findings import SEVERITIES, Finding, NotChecked, Related, Report
 from shardlint.report.excerpt import Excerpt, Excerpts
 from shardlint.report.json import summary
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
-from shardlint.text import Source
+
+CATALOGUE = "catalogue:"
+MOST_NAMES = 8  # in one line of what was not checked; the JSON has them all
 
 EFFECTS = {
     "refuses-at-start": "the engine refuses to start",
@@ -22,9 +24,9 @@ EFFECTS = {
 }
 
 
-def check_text(report: Report, sources: Iterable[Source], colour: bool) -> Iterator[str]:
-    """The lines of `shardlint check`."""
-    excerpts = Excerpts.of(sources)
+def check_text(report: Report, texts: Mapping[str, str], colour: bool) -> Iterator[str]:
+    """The lines of `shardlint check`; `texts`: the files that were read, by path, for excerpts."""
+    excerpts = Excerpts(texts)
     for finding in report.findings:
         yield from _finding(finding, excerpts, colour)
         yield ""
@@ -69,9 +71,11 @@ class _Frame:
 
     def related(self, item: Related, cut: Excerpt | None, path: str) -> Iterator[str]:
         message = plain(item.message)
-        place = f"{plain(item.span.path)}:{item.span.line}:{item.span.column}"
+        place = plain(item.span.path)
+        if not item.span.path.startswith(CATALOGUE):  # its rows have no lines that a reader could open
+            place += f":{item.span.line}:{item.span.column}"
         if cut is None:
-            yield self._remark("from", f"{plain(item.span.path)}: {message}")
+            yield self._remark("from", f"{place}: {message}")
             return
         if item.span.path != path:
             yield f"{' ' * self._margin} {paint('-->', 'frame', self._colour)} {place}"
@@ -108,7 +112,10 @@ def _not_checked(items: Iterable[NotChecked], colour: bool) -> Iterator[str]:
 
 
 def _list(words: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(words))
+    """Each word once; of many only the first, with the number of the others."""
+    unique = list(dict.fromkeys(words))
+    more = len(unique) - MOST_NAMES
+    return ", ".join(unique[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _summary(report: Report, colour: bool) -> str:
