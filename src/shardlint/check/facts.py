@@ -177,11 +177,12 @@ class DeploymentFacts:
         return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)
 
     def _given_cards(self, hardware: Hardware) -> Maybe[tuple[Accelerator, ...]]:
-        """The card of --hardware, or all that its name may mean; of unequal ones the smallest, which decides for all."""
+        """The card of --hardware, or all that its name may mean; of unequal cards the smallest."""
         cards = {card.id: card for node in hardware.nodes for _, card in node.cards}
         if len(cards) == 1:
             (card,) = cards.values()
-            return Located(_cards(card.name) if card.memory_bytes is None else (card,), origin="given", source="--hardware")
+            meant = _cards(card.name) if card.memory_bytes is None else (card,)
+            return Located(meant, origin="given", source="--hardware")
         if any(card.memory_bytes is None for card in cards.values()):
             return Unknown("--hardware does not tell the memory of every card", settle_by=HARDWARE_SETTLED_BY)
         smallest = min(cards.values(), key=lambda card: card.memory_bytes or 0)

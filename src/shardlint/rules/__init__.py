@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 
 from shardlint.findings import Rule

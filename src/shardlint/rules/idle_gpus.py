@@ -37,7 +37,7 @@ def judge(
     }
     hosts, reserved = _reserved(placement.value, gpus_per_node.value, nodes)
     used = _used(placement.value, hosts)
-    if reserved <= 0 or used >= reserved:
+    if used < 1 or used >= reserved:
         return
     whole_nodes = hosts > 1 and used <= gpus_per_node.value
     sizes = [(SHORT[name], degrees[name].value) for name in DEGREES]
