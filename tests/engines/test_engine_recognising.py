@@ -133,3 +133,8 @@ def test_the_flags_begin_after_the_command(command: str) -> None:
     found = deployment(command, image="vllm/vllm-openai:v0.20.1", entrypoint_of_image=True)
     assert found.knobs["tensor_parallel_size"].value == 2  # type: ignore[union-attr]
     assert found.model.value == "m"  # type: ignore[union-attr]
+
+
+def test_the_place_of_a_module_is_its_whole_name() -> None:
+    assert engines.recognise(launch("python3 ./server.py leader --pp=8 --tp=2")) == "trtllm"
+    assert engines.recognise(launch("python3 ./my_server.py leader --pp=8 --tp=2")) is None

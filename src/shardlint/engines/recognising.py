@@ -98,7 +98,7 @@ def _module_length(argv: Sequence[Word], place: int, module: str) -> int | None:
         if text == "-m":
             return at + 2 - place if _text_at(argv, at + 1) == module else None
         if text.endswith(".py"):
-            return at + 1 - place if text.endswith(module.replace(".", "/") + ".py") else None
+            return at + 1 - place if f"/{text}".endswith(f"/{module.replace('.', '/')}.py") else None
     return None
 
 

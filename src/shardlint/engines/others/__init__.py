@@ -17,7 +17,11 @@ ENGINES = (
         newest="1.0.0",
         folder=FOLDER,
         flags_file="trtllm.json",
-        commands=(TRTLLM_SERVE, Command("dynamo.trtllm", is_module=True)),
+        commands=(
+            TRTLLM_SERVE,
+            Command("dynamo.trtllm", is_module=True),
+            Command("server", "leader", is_module=True),  # the launcher of the LeaderWorkerSet examples
+        ),
         entry=TRTLLM_SERVE,
         kin=r"(?<![a-z])(?:tensorrt|trt)[-_]?llm",
         release_images=r"(?:^|/)tensorrt-llm(?:/release)?$",
