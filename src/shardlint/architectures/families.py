@@ -29,6 +29,7 @@ from shardlint.architectures.patterns import (
     qwen_sparse_layers,
     three_of_four_slide,
 )
+from shardlint.architectures.quantisation import quantisation_of
 from shardlint.architectures.rows import Row, Rows
 from shardlint.facts import Geometry
 from shardlint.findings import Unknown
@@ -56,17 +57,15 @@ def rows_of(geometry: Geometry) -> Rows | Unknown:
         rows = family(Model(geometry))
     except Missing as missing:
         return missing.unknown
-    return replace(rows, bytes_unknown=_quantised(geometry))
+    return replace(rows, bytes_unknown=_bytes_unknown(geometry))
 
 
-def _quantised(geometry: Geometry) -> Unknown | None:
+def _bytes_unknown(geometry: Geometry) -> Unknown | None:
     """Why an element's bytes are not known: the checkpoint is quantised."""
-    fact = geometry.facts.get("quant_method")
-    if isinstance(fact, Unknown):
-        return fact
-    if fact is None or fact.value is None:
-        return None
-    return Unknown(f"the checkpoint is quantised ({fact.value}), and the bytes of its rows are not described")
+    method = quantisation_of(geometry)
+    if method is None or isinstance(method, Unknown):
+        return method
+    return Unknown(f"the checkpoint is quantised ({method}), and the bytes of its rows are not described")
 
 
 def llama(model: Model) -> Rows:

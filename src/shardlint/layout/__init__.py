@@ -3,6 +3,7 @@
 from shardlint.layout.laying_out import MOST_RANKS, lay_out
 from shardlint.layout.layout import CacheShare, Layout, Rank
 from shardlint.layout.legal import Legal, legal_values
+from shardlint.layout.lower_bound import LowerBound, weights_at_least
 from shardlint.layout.ranks import Group, GroupKind, crossing, groups, place_of, rank_of, ranks_per_node
 from shardlint.layout.share import Division, Uneven
 from shardlint.layout.sizes import DEGREES, Degree, Sizes
@@ -19,6 +20,7 @@ __all__ = [
     "Layers",
     "Layout",
     "Legal",
+    "LowerBound",
     "PartitionFault",
     "Rank",
     "Sizes",
@@ -32,4 +34,5 @@ __all__ = [
     "rank_of",
     "ranks_per_node",
     "stage_layers",
+    "weights_at_least",
 ]

@@ -15,12 +15,17 @@ from shardlint.layout.stages import Layers
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The rows of a model over the stages of a layout. Element sizes are in bytes, None where unknown."""
+    """The rows of a model over the stages of a layout. Sizes of elements are None where unknown.
+
+    `model_bits` is the size of an element of the model's own type, `quantised_bits` of a row that a quantised
+    checkpoint may have packed: the same in a plain checkpoint.
+    """
 
     rows: Rows
     division: Division
     stages: tuple[Layers, ...]
-    model_element_bytes: int | None
+    model_bits: int | None
+    quantised_bits: int | None
     cache_element_bytes: int | None
     ranks_per_token: int = 1
     _stage_bytes: dict[int, int | None] = field(default_factory=dict)
@@ -50,12 +55,17 @@ class Holdings:
         total = 0
         for row in self.rows.weights:
             if (row.experts.piece == "expert") == with_experts and (times := self._times(row, stage)):
-                elements = self.division.weights(row, expert_index)
-                element_bytes = ELEMENT_BYTES.get(row.element_type, self.model_element_bytes)
-                if elements is None or element_bytes is None:
+                elements, bits = self.division.weights(row, expert_index), self._bits(row)
+                if elements is None or bits is None:
                     return None
-                total += times * elements * element_bytes
-        return total
+                total += times * elements * bits
+        return total // 8
+
+    def _bits(self, row: Row) -> int | None:
+        """Of one element of a row."""
+        if row.element_type != "model":
+            return 8 * ELEMENT_BYTES[row.element_type]
+        return self.quantised_bits if row.quantisable else self.model_bits
 
     def _times(self, row: Row, stage: int) -> int:
         """How often a stage holds a row."""

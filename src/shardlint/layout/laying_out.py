@@ -101,12 +101,14 @@ def _holdings(
     if isinstance(geometry, Unknown) or isinstance(rows, Unknown) or not stages:
         return None
     element = model_element_bytes(geometry, dtype)
+    bits = 8 * element if isinstance(element, int) else None
     cache_element = cache_element_bytes(geometry, kv_cache_dtype, element)
     return Holdings(
         rows=rows,
         division=Division.of(sizes, cutting),
         stages=stages,
-        model_element_bytes=element if isinstance(element, int) and rows.bytes_unknown is None else None,
+        model_bits=bits,
+        quantised_bits=bits if rows.bytes_unknown is None else None,
         cache_element_bytes=cache_element if isinstance(cache_element, int) else None,
         ranks_per_token=sizes.decode_context_parallel_size * sizes.prefill_context_parallel_size,
     )

@@ -21,6 +21,8 @@ PIECES_IN_WORDS: dict[Piece, str] = {
     "whole": "elements",
 }
 
+BALANCED_EXPERTS = Cut(refuses="fails-while-loading")
+
 
 @dataclass(frozen=True, slots=True)
 class Uneven:
@@ -53,10 +55,19 @@ class Division:
     tensor: int
     experts: int
     expert_parallel: bool
+    redundant_experts: int | None = None
+    """Copies of experts that load balancing adds to each layer; None where it is off."""
 
     @classmethod
     def of(cls, sizes: Sizes, cutting: Cutting) -> Division:
-        return cls(cutting, sizes.tensor_parallel_size, sizes.expert_group_size, sizes.enable_expert_parallel)
+        balanced = sizes.enable_expert_parallel and sizes.enable_eplb
+        return cls(
+            cutting,
+            sizes.tensor_parallel_size,
+            sizes.expert_group_size,
+            sizes.enable_expert_parallel,
+            max(0, sizes.num_redundant_experts) if balanced else None,
+        )
 
     def ways(self, piece: Piece) -> int:
         """Over how many ranks pieces of this kind are spread."""
@@ -72,7 +83,17 @@ class Division:
 
     def share(self, extent: Extent, index: int = 0) -> int | None:
         """Pieces of a dimension on the rank that is number `index` of those it is spread over; None if refused."""
-        return _pieces(extent.count, self.cutting[extent.piece], self.ways(extent.piece), index)
+        count, cut = self._count(extent), self._cut(extent.piece)
+        return _pieces(count, cut, self.ways(extent.piece), index)
+
+    def _count(self, extent: Extent) -> int:
+        return extent.count + (self.redundant_experts or 0) * (extent.piece == "expert")
+
+    def _cut(self, piece: Piece) -> Cut:
+        """The table's rule; load balancing wants as many experts on each rank, whatever the table says."""
+        if piece == "expert" and self.redundant_experts is not None:
+            return BALANCED_EXPERTS
+        return self.cutting[piece]
 
     def elements(self, extent: Extent, index: int = 0) -> int | None:
         """Elements of a dimension on that rank."""
@@ -82,10 +103,10 @@ class Division:
     def uneven(self, row: Row) -> Iterator[Uneven]:
         """The dimensions of a row that the engine refuses to cut this way."""
         for extent in dict.fromkeys(row.extents):
-            cut, ways = self.cutting[extent.piece], self.ways(extent.piece)
-            if cut.refuses is not None and _pieces(extent.count, cut, ways, 0) is None:
-                padded = _up(extent.count, cut.pads_to)
-                yield Uneven(extent.piece, row.name, extent.count, padded, ways, cut.refuses)
+            count, cut, ways = self._count(extent), self._cut(extent.piece), self.ways(extent.piece)
+            if cut.refuses is not None and _pieces(count, cut, ways, 0) is None:
+                padded = _up(count, cut.pads_to)
+                yield Uneven(extent.piece, row.name, count, padded, ways, cut.refuses)
 
     def weights(self, row: Row, expert_index: int = 0) -> int | None:
         """Elements of one layer of a row on a rank; None where a dimension does not come out even."""

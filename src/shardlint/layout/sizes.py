@@ -32,6 +32,9 @@ class Sizes:
     enable_expert_parallel: bool = False
     pp_layer_partition: str | None = None
     nnodes: int = 1
+    enable_eplb: bool = False
+    """Expert load balancing, which copies `num_redundant_experts` of the experts of each layer."""
+    num_redundant_experts: int = 0
 
     def with_degree(self, degree: Degree, value: int) -> Sizes:
         """The same layout with another value of one degree."""

@@ -1,0 +1,149 @@
+"""The least that the weights take, for the question whether a replica fits its GPUs at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardlint.architectures import rows_of
+from shardlint.architectures.quantisation import least_bits, quantisation_of
+from shardlint.engines.cutting import Cutting
+from shardlint.facts import Geometry
+from shardlint.findings import Located, Unknown
+from shardlint.layout.dtypes import model_element_bytes
+from shardlint.layout.holdings import Holdings
+from shardlint.layout.layout import Layout
+from shardlint.layout.ranks import expert_rank, place_of
+from shardlint.layout.share import Division
+from shardlint.layout.sizes import Sizes
+
+DRAFT_LAYERS_SHARE = 0.04
+"""Of a checkpoint that may be layers which the engine leaves out (multi-token prediction: up to 2.4 % was seen)."""
+BYTES_AT_LEAST = 2
+"""Of an element of a plain checkpoint, which is built in 16 bits or more."""
+SETTLE_BY = "model.safetensors.index.json beside config.json"
+ODD_LAYER_KEYS = ("layers_block_type", "hybrid_override_pattern", "block_configs", "ssm_cfg", "attn_layer_period")
+"""Keys of a model whose layers are not all alike, so that no matrix can be counted on in each of them."""
+ATTENTION_LAYERS = frozenset(("full_attention", "sliding_attention", "chunked_attention"))
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """Bytes that the weights take at least, before caches, activations and everything else."""
+
+    replica_bytes: int
+    """Of all GPUs of one replica together."""
+    fullest_rank_bytes: int
+    """Of the GPU that holds most; the replica's bytes over its GPUs where nobody knows which one that is."""
+    basis: str
+    """What it was worked out from."""
+    exact: bool = False
+    """True where these are the very bytes that the engine allocates."""
+
+
+def weights_at_least(
+    layout: Layout,
+    geometry: Geometry | Unknown,
+    cutting: Cutting,
+    *,
+    dtype: str | None = None,
+    quantization: str | None = None,
+) -> LowerBound | Unknown:
+    """The best bound there is: every rank's rows, else the checkpoint's published size, else the rows of a quantised
+    checkpoint at their fewest bits, else the matrices that any decoder of this size has.
+
+    `layout` is that of the same geometry; `dtype` and `quantization` are the engine's options as written.
+    """
+    if isinstance(geometry, Unknown):
+        return geometry
+    method = quantisation_of(geometry)
+    if isinstance(method, Unknown):
+        return method
+    if quantization is not None and method is None:
+        return Unknown(f"--quantization {quantization} packs the weights while they are loaded")
+    return (
+        _from_ranks(_weights(layout), layout.sizes, "the rows of every rank", exact=True)
+        or _from_checkpoint(layout.sizes, geometry)
+        or (_from_packed_rows(layout, geometry, cutting, dtype, method) if method else None)
+        or (_from_matrices(layout.sizes, geometry) if method is None else None)
+        or Unknown(f"neither rows nor checkpoint size of {geometry.model_id} are known", settle_by=SETTLE_BY)
+    )
+
+
+def _weights(layout: Layout) -> list[int | None]:
+    return [rank.weight_bytes for rank in layout.ranks]
+
+
+def _from_ranks(weights: list[int | None], sizes: Sizes, basis: str, *, exact: bool = False) -> LowerBound | None:
+    """From the bytes of all ranks; the first replica stands for the others, which hold the same or one expert less."""
+    known = [one for one in weights if one is not None]
+    if not known or len(known) < len(weights):
+        return None
+    return LowerBound(sum(known[: sizes.replica_size]), max(known), basis, exact)
+
+
+def _from_checkpoint(sizes: Sizes, geometry: Geometry) -> LowerBound | None:
+    """From the published bytes of the checkpoint: less what may be draft layers, and halved where they are float32."""
+    stated = geometry.facts.get("weight_bytes_stated")
+    if not isinstance(stated, Located) or sizes.replica_size < 1:
+        return None
+    dtype = geometry.facts.get("torch_dtype")
+    halved = isinstance(dtype, Located) and str(dtype.value).endswith("float32")
+    total = int(stated.value * (1 - DRAFT_LAYERS_SHARE)) // (2 if halved else 1)
+    return _spread(total, sizes, geometry, "the size of the checkpoint")
+
+
+def _from_packed_rows(
+    layout: Layout, geometry: Geometry, cutting: Cutting, dtype: str | None, method: str
+) -> LowerBound | None:
+    """From rows whose sizes are known, each that may be packed at the fewest bits of the method, without scales."""
+    rows, bits, element = rows_of(geometry), least_bits(geometry, method), model_element_bytes(geometry, dtype)
+    if isinstance(rows, Unknown) or bits is None or isinstance(element, Unknown) or not layout.stages:
+        return None
+    holdings = Holdings(rows, Division.of(layout.sizes, cutting), layout.stages, 8 * element, bits, None)
+    places = (place_of(rank.rank, layout.sizes) for rank in layout.ranks)
+    weights = [holdings.weight_bytes(place.pipeline, expert_rank(place, layout.sizes)) for place in places]
+    return _from_ranks(weights, layout.sizes, f"the rows at {bits} bits an element")
+
+
+def _from_matrices(sizes: Sizes, geometry: Geometry) -> LowerBound | None:
+    """From the embedding, and from query, output and two feed-forward matrices of every layer of a dense decoder."""
+    hidden, vocabulary, layers = (
+        _number(geometry, name) for name in ("hidden_size", "vocab_size", "num_hidden_layers")
+    )
+    heads, head_dim, width = (
+        _number(geometry, name) for name in ("num_attention_heads", "head_dim", "intermediate_size")
+    )
+    if not all((hidden, vocabulary, layers, heads, head_dim, width)) or not _layers_are_alike(geometry):
+        return None
+    elements = hidden * (vocabulary + layers * 2 * (heads * head_dim + width))
+    return _spread(BYTES_AT_LEAST * elements, sizes, geometry, "the embedding and the largest matrices of every layer")
+
+
+def _layers_are_alike(geometry: Geometry) -> bool:
+    """Whether each layer is dense, with attention that keeps its heads apart."""
+    dense = geometry.facts.get("num_experts")
+    plain = isinstance(dense, Located) and dense.value == 0 and not _number(geometry, "kv_lora_rank")
+    kinds = geometry.text.get("layer_types") or ()
+    return (
+        plain
+        and bool(geometry.text)
+        and not any(key in geometry.text for key in ODD_LAYER_KEYS)
+        and isinstance(kinds, (list, tuple))
+        and all(kind in ATTENTION_LAYERS for kind in kinds if isinstance(kind, str))
+    )
+
+
+def _spread(total: int, sizes: Sizes, geometry: Geometry, basis: str) -> LowerBound | None:
+    """Some rank holds at least the average; experts are spread over the replicas too, so that they count as one."""
+    experts = geometry.facts.get("num_experts")
+    dense = isinstance(experts, Located) and experts.value == 0
+    ranks = sizes.replica_size if dense else sizes.world_size
+    if ranks < 1:
+        return None
+    return LowerBound(total * sizes.replica_size // ranks, -(-total // ranks), basis)
+
+
+def _number(geometry: Geometry, name: str) -> int:
+    fact = geometry.facts.get(name)
+    value = fact.value if isinstance(fact, Located) else None
+    return value if isinstance(value, int) and value > 0 else 0
