@@ -122,6 +122,13 @@ def test_selectors_name_the_card(read, selector, card):
     assert value(read(pod(spec=f"nodeSelector: {{{selector}}},")).only.gpu) == card
 
 
+@pytest.mark.parametrize(
+    "name", ["replaced-by-kustomize", "<gpu>", "YOUR-GPU", "__GPU__", "${GPU}", "{{ .Values.gpu }}"]
+)
+def test_placeholders_name_no_card(read, name):
+    assert isinstance(read(pod(spec=f'nodeSelector: {{accelerator: "{name}"}},')).only.gpu, Unknown)
+
+
 AFFINITY = (
     "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
     "[{matchExpressions: [{key: nvidia.com/gpu.product, operator: %s, values: [%s]}]}]}}},"

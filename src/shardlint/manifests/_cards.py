@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
 _CARD = re.compile(
@@ -24,6 +25,7 @@ _MACHINE = re.compile(r"(?:^|[./-])instance-type$|^crusoe\.ai/instance\.class$|(
 _CLASS = re.compile(r"(?:^|/)compute-class$")
 """Label keys whose value may name either."""
 _NO_NAME = re.compile(r"(?i)true|false|yes|no|present|enabled|nvidia|amd|intel|gpu|cuda|rocm|\d*")
+_PLACEHOLDER = re.compile(r"(?i)\breplaced?\b|\byour\b|<.*>|__.+__|\bchange-?me\b|\bplaceholder\b|\btodo\b")
 _ONE_OF = "several values are allowed"
 
 
@@ -33,7 +35,7 @@ def named(spec: Node) -> Maybe[str] | None:
     for keys in (_CARD, _MACHINE, _CLASS):
         for key, value in labels:
             if keys.search(key) and not _says_nothing(value):
-                return value
+                return _unless_placeholder(value)
     return None
 
 
@@ -41,11 +43,17 @@ def _says_nothing(value: Maybe[str]) -> bool:
     return isinstance(value, Located) and bool(_NO_NAME.fullmatch(value.value.strip()))
 
 
+def _unless_placeholder(value: Maybe[str]) -> Maybe[str]:
+    if isinstance(value, Located) and _PLACEHOLDER.search(value.value):
+        return Unknown(f"{value.value} is a placeholder", value.span, value.spelled)
+    return value
+
+
 def _selector(spec: Node) -> Iterator[tuple[str, Maybe[str]]]:
     selector = spec.get("nodeSelector")
     for key, value in selector.items() if isinstance(selector, Mapping) else ():
         if isinstance(value, Scalar) and not value.is_null:
-            yield key.text, value.located()
+            yield key.text, value_of(value)
 
 
 def _affinity(spec: Node) -> Iterator[tuple[str, Maybe[str]]]:
@@ -70,4 +78,4 @@ def _expression(expression: Node, *, alternatives: bool) -> tuple[str, Maybe[str
     only = values[0]
     if len(values) > 1 or alternatives:
         return key.text, Unknown(_ONE_OF, values.span, values.spelled, settle_by="--hardware")
-    return (key.text, only.located()) if isinstance(only, Scalar) else None
+    return (key.text, value_of(only)) if isinstance(only, Scalar) else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _devices
 from shardlint.manifests._objects import beside, kind, text
+from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
@@ -63,5 +64,5 @@ def _count(request: Node) -> Maybe[int]:
         return Unknown("every matching device of the node is allocated", mode.span, mode.spelled)
     number = exact.get("count")
     if isinstance(number, Scalar) and not number.is_null:
-        return _devices.count(number.located())
+        return _devices.count(value_of(number))
     return Located(1, request.span, "", "default", "a device request without a count")

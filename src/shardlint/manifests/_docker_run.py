@@ -48,6 +48,15 @@ class DockerRun:
     options: dict[str, list[Word]] = field(default_factory=dict)
     image: Word | None = None
     argv: tuple[Word, ...] = ()
+    """The words after the image."""
+    first: int = 0
+    """Which word of the whole command is the first of them."""
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """What is started: the entrypoint where one is given, and the words after the image."""
+        entrypoint = self.last("entrypoint")
+        return self.argv if entrypoint is None else (entrypoint, *self.argv)
 
     def last(self, name: str) -> Word | None:
         values = self.options.get(name)
@@ -82,7 +91,7 @@ def read(words: Sequence[Word]) -> DockerRun | None:
     place += 1
     while place < len(words) and run.image is None:
         place = _step(run, words, place)
-    run.argv = tuple(words[place:])
+    run.argv, run.first = tuple(words[place:]), place
     return run
 
 

@@ -57,7 +57,7 @@ def _config_value(reference: Node, document: Document) -> Maybe[str]:
         return _missing(name, reference)
     value = config.get("data", key)
     if isinstance(value, Scalar):
-        return value_of(value, {})
+        return value_of(value)
     return Unknown(f"the ConfigMap {name} has no key {key}", reference.span, reference.spelled)
 
 
@@ -72,4 +72,4 @@ def _from_source(source: Node, document: Document) -> Iterator[tuple[str, Maybe[
     data = config.get("data") if config is not None else None
     for key, value in data.items() if isinstance(data, Mapping) else ():
         if isinstance(value, Scalar):
-            yield prefix + key.text, value_of(value, {})
+            yield prefix + key.text, value_of(value)

@@ -12,11 +12,9 @@ from shardlint.manifests import _cards, _claims, _devices, _resources
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import name, place, text
 from shardlint.manifests._started import started
-from shardlint.manifests._values import fragments, value_of, word
+from shardlint.manifests._values import NO_ENV, fragments, value_of, word
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence, walk
-
-NO_ENV: EnvMapping[str, Maybe[str]] = {}
 
 
 def launch_of(item: Mapping, form: str) -> Launch:
@@ -26,7 +24,7 @@ def launch_of(item: Mapping, form: str) -> Launch:
 
 def number(node: Node | None) -> Maybe[int] | None:
     """A written number (replicas, sizes); None where nothing is written."""
-    return _devices.count(value_of(node, {})) if isinstance(node, Scalar) and not node.is_null else None
+    return _devices.count(value_of(node)) if isinstance(node, Scalar) and not node.is_null else None
 
 
 def launches(
@@ -95,4 +93,4 @@ def _requests(container: Mapping, spec: Mapping, document: Document) -> Iterator
 
 def _image(container: Mapping) -> Maybe[str] | None:
     image = container.get("image")
-    return value_of(image, {}) if isinstance(image, Scalar) and not image.is_null else None
+    return value_of(image) if isinstance(image, Scalar) and not image.is_null else None

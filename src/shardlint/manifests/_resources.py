@@ -6,6 +6,7 @@ import re
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _devices
+from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar
 
 _COUNTED = re.compile(
@@ -57,7 +58,7 @@ def _devices_in(amounts: Mapping) -> list[Maybe[int]]:
         if not isinstance(amount, Scalar) or amount.is_null:
             continue
         if _COUNTED.fullmatch(name):
-            found.append(_devices.count(amount.located()))
+            found.append(_devices.count(value_of(amount)))
         elif _SHARES.fullmatch(name):
             found.append(Unknown(f"{name} counts shares of a card", key.span, key.spelled))
     return found

@@ -38,26 +38,35 @@ def started(
 ) -> Iterator[Started]:
     """The commands behind an entrypoint and its arguments; without an entrypoint the image's own stands before them."""
     words = [*entrypoint, *arguments]
-    script = script_index(words)
+    script = script_index([fragment.text for fragment in words])
     if script is not None:
         for command in shell.read(words[script], env, words[script + 2 :]).commands:
             if command.words:
                 surroundings = {**env, **command.env}
-                yield Started(command.words, surroundings, command.words[0].span, conditional=command.conditional)
+                yield Started(command.words, surroundings, first_word(command), conditional=command.conditional)
         return
     argv = tuple(word(fragment) for fragment in words)
     yield Started(argv, env, argv[0].span if argv else None, entrypoint_of_image=not entrypoint)
 
 
-def script_index(words: Sequence[Fragment]) -> int | None:
+def first_word(command: shell.Command) -> Span:
+    """Where the command stands; a first word that came from a variable stands elsewhere (`"$PYTHON" -m ...`)."""
+    first, whole = command.words[0].span, command.span
+    inside = first is not None and (whole.line, whole.column) <= (first.line, first.column) < (
+        whole.end_line,
+        whole.end_column,
+    )
+    return first if inside and first is not None else whole
+
+
+def script_index(words: Sequence[str]) -> int | None:
     """Which word is the script in `sh -c SCRIPT`, whatever options stand between; None where no shell is given one."""
-    first = next((place for place, word in enumerate(words) if not _INITS.fullmatch(word.text)), None)
-    if first is None or words[first].text.rpartition("/")[2] not in _SHELLS:
+    first = next((place for place, word in enumerate(words) if not _INITS.fullmatch(word)), None)
+    if first is None or words[first].rpartition("/")[2] not in _SHELLS:
         return None
     asked = False
     for place in range(first + 1, len(words)):
-        option = words[place].text
-        asked = asked or bool(_SCRIPT_OPTION.fullmatch(option))
-        if not option.startswith(("-", "+")) and words[place - 1].text not in _OPTIONS_WITH_NAME:
+        asked = asked or bool(_SCRIPT_OPTION.fullmatch(words[place]))
+        if not words[place].startswith(("-", "+")) and words[place - 1] not in _OPTIONS_WITH_NAME:
             return place if asked else None
     return None

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._splices import Splice, word_of
 from shardlint.text.nodes import Node, Scalar, Sequence
 from shardlint.text.source import Fragment
 
+NO_ENV: Mapping[str, Maybe[str]] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 _PLACEHOLDER = re.compile(r"\$\{\w+\}|\$[A-Z_][A-Z0-9_]*\b")
 """What envsubst and OpenShift templates fill in; Kubernetes itself knows only `$(NAME)`."""
 
 
-def value_of(scalar: Scalar, env: Mapping[str, Maybe[str]]) -> Maybe[str]:
+def value_of(scalar: Scalar, env: Mapping[str, Maybe[str]] = NO_ENV) -> Maybe[str]:
     """The value that the API server sees, `$(NAME)` replaced from `env`."""
     located = scalar.located()
     if isinstance(located, Unknown) or "$" not in located.value:
