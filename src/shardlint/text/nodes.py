@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ WALK_LIMIT = 2_000_000
 """Nodes that one walk visits at most; the largest manifests have some ten thousand."""
 
 _PROPERTIES = re.compile(r"(?:[&!][^\s]*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|$))+")
+_BLANK = re.compile(r"\s*")
 _TAIL = re.compile(r"(?:\s|^[ \t]*#[^\n]*$)*\Z", re.MULTILINE)
 
 
@@ -27,12 +29,22 @@ class Page:
     source: Source
     text: str
     """As long as `source.text`; differs from it only where a template was masked."""
-    base: int = 0
+    start: int = 0
     """Place in the file of the first character that the parser saw."""
     masks: list[tuple[int, int]] = field(default_factory=list)
     """Stretches of the file that were masked, in order."""
+    conditions: list[tuple[int, int]] = field(default_factory=list)
+    """Stretches that a template may leave out or repeat, by their beginning."""
     json: bool = False
+    root_start: int = 0
+    end: int = 0
     _wrapped: dict[int, Node] = field(default_factory=dict)
+
+    def open(self, root: Any) -> Node:
+        """The wrapper of the root node."""
+        self.root_start = root.start_mark.index + self.start
+        self.end = root.end_mark.index + self.start
+        return self.wrap(root)
 
     def wrap(self, node: Any) -> Node:
         """The wrapper of a composed node; the same one each time."""
@@ -43,7 +55,13 @@ class Page:
 
     def masked(self, start: int, end: int) -> bool:
         """Whether a template stands between two places of the file."""
-        return any(first < end and start < last for first, last in self.masks)
+        after = bisect_left(self.masks, (end, 0))
+        return after > 0 and self.masks[after - 1][1] > start
+
+    def conditional(self, at: int) -> bool:
+        """Whether a template may leave out what stands at a place, but not the whole document with it."""
+        after = bisect_left(self.conditions, (at + 1, 0))
+        return any(self.root_start < first and at < last for first, last in self.conditions[:after])
 
 
 class Node:
@@ -63,7 +81,7 @@ class Node:
     @property
     def start(self) -> int:
         """Place in the file of the first character, anchor and tag left out."""
-        start: int = self._node.start_mark.index + self._page.base
+        start: int = self._node.start_mark.index + self._page.start
         text = self._page.text
         if text[start : start + 1] in ("&", "!") and (properties := _PROPERTIES.match(text, start, self._mark_end)):
             return properties.end()
@@ -76,7 +94,7 @@ class Node:
 
     @property
     def _mark_end(self) -> int:
-        return int(self._node.end_mark.index) + self._page.base
+        return int(self._node.end_mark.index) + self._page.start
 
     @property
     def source(self) -> Source:
@@ -93,8 +111,14 @@ class Node:
 
     @property
     def templated(self) -> bool:
-        """Whether any part of it is decided by a template."""
-        return bool(self._page.masks) and self._page.masked(self.start, self.end)
+        """Whether a template decides any part of it, or whether it is there at all."""
+        page = self._page
+        return bool(page.masks) and (page.masked(self.start, self._reach) or page.conditional(self.start))
+
+    @property
+    def _reach(self) -> int:
+        """Up to where a template would add to this value."""
+        return self._mark_end
 
     def get(self, *path: str | int) -> Node | None:
         """The node at a path of keys and indexes below this one; None where nothing is written."""
@@ -255,6 +279,13 @@ class Scalar(Node):
         return start + len(self._page.text[start : self._mark_end].rstrip())
 
     @property
+    def _reach(self) -> int:
+        """Nothing is written where a template alone on the next line puts it (`key:`, then `{{ toYaml . }}`)."""
+        if self._node.value or self.style:
+            return self.end
+        return self._mark_end + len(_BLANK.match(self._page.text, self._mark_end).group())  # type: ignore[union-attr]
+
+    @property
     def style(self) -> str:
         """`''` plain, `'`, `"`, `|` or `>`."""
         return self._node.style or ""
@@ -273,10 +304,14 @@ class Scalar(Node):
 
     def fragment(self) -> Fragment:
         """The value with the place of each of its characters; templates in it stand as runs of MASK."""
-        from shardlint.text.scalars import decode
+        from shardlint.text import json_text, scalars
 
-        start, end = self.start, self._mark_end
-        offsets = decode(self._page.text[start:end], self.style, self._node.value, start)
+        start = self.start
+        raw = self._page.text[start : self._mark_end]
+        if self._page.json and self.style:
+            offsets = json_text.decode(raw, start)
+        else:
+            offsets = scalars.decode(raw, self.style, self._node.value, start)
         return Fragment(self._node.value, self._page.source, offsets)
 
     def located(self) -> Located[str] | Unknown:

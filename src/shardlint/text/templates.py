@@ -1,28 +1,227 @@
-"""Go and Jinja templates, masked to the same length before YAML is parsed, so that every place stays true."""
+"""Go and Jinja templates, masked to the same length before YAML is parsed, so that every place stays true.
+
+A control action that fills its line becomes blanks, and so does an output action that does (what it puts there is
+not known; the nodes around it say `templated`).  Within a block scalar both become text, because blanks could change
+the indentation that the parser detects.  Anything inside a line becomes a run of MASK.
+"""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from shardlint.text.source import MASK
+
+_LONGEST: Final = 8_000
+"""Characters of one action that are searched for its end with quotes heeded."""
+_GO = re.compile(
+    r"\{\{(?:-?\s*/\*.*?\*/\s*-?\}\}|(?:\"(?:\\.|[^\"\\\n])*+\"|`[^`]*+`|'(?:\\.|[^'\\\n])*+'|(?!\}\})[^\"'`])*+\}\})",
+    re.DOTALL,
+)
+_ENDS: Final = {"{{": "}}", "{%": "%}", "{#": "#}"}
+_OPENING = re.compile(r"\{\{|\{%|(?<!\$)\{#")
+_WORD = re.compile(r"\{[{%][-+~]?\s*(/\*|[A-Za-z]+\b|\$\w*\s*:?=|)")
+_CONTROLS: Final = frozenset(("if", "else", "end", "range", "with", "define", "block", "break", "continue", "/*"))
+_BEGIN: Final = frozenset(("if", "range", "with", "define", "block", "for", "macro", "call", "filter", "raw"))
+_BLOCK_HEADER = re.compile(r"(?:^|[ \t:-])[|>][-+]?(\d?)[-+]?[ \t]*(?:#.*)?$")
+_KEY = re.compile(r"[ ]*(?:- +)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One `{{ ... }}`, `{% ... %}` or `{# ... #}`."""
+
+    start: int
+    end: int
+    word: str
+    """Its first word: `if`, `end`, `$x :=`, `/*`; for output the name that it prints."""
+    control: bool
+    """Whether it prints nothing itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text of the same length with its templates masked, and where they stood."""
+    """A text of the same length with its templates masked."""
 
     text: str
     pieces: list[tuple[int, int]] = field(default_factory=list)
+    """Where they stood, in order."""
+    conditions: list[tuple[int, int]] = field(default_factory=list)
+    """What stands between an `if` or a loop and its end, and so may not be there at all, or several times."""
 
 
 def mask(text: str) -> Masked:
-    """Replaces `{{ ... }}` and `{% ... %}`."""
-    pieces: list[tuple[int, int]] = []
+    """Masks what a template engine would replace; comments of YAML are left alone."""
+    if "{{" not in text and "{%" not in text:
+        return Masked(text)
+    actions = [action for action in _actions(text) if not _in_comment(text, action)]
+    if not actions:
+        return Masked(text)
+    return Masked(
+        _Masker(text, actions).masked(), [(action.start, action.end) for action in actions], _conditions(actions)
+    )
+
+
+def _actions(text: str) -> Iterator[Action]:
     at = 0
-    while (start := text.find("{{", at)) >= 0:
-        end = text.find("}}", start)
-        at = len(text) if end < 0 else end + 2
-        pieces.append((start, at))
-    for start, end in pieces:
-        text = text[:start] + MASK * (end - start) + text[end:]
-    return Masked(text, pieces)
+    closed = {opening: text.rfind(end) for opening, end in _ENDS.items()}
+    while (opening := _OPENING.search(text, at)) is not None:
+        start = opening.start()
+        if closed[opening.group()] < start:
+            at = start + 2
+            continue
+        at = _end(text, start)
+        word = _WORD.match(text, start)
+        name = word[1] if word else ""
+        control = opening.group() != "{{" or name in _CONTROLS or name.endswith("=")
+        yield Action(start, at, name, control)
+
+
+def _end(text: str, start: int) -> int:
+    quoted = _GO.match(text, start, start + _LONGEST) if text.startswith("{{", start) else None
+    if quoted is not None:
+        return quoted.end()
+    return text.index(_ENDS[text[start : start + 2]], start + 2) + 2
+
+
+def _in_comment(text: str, action: Action) -> bool:
+    line = text[text.rfind("\n", 0, action.start) + 1 : action.start]
+    return line.lstrip().startswith("#") and "\n" not in text[action.start : action.end]
+
+
+def _conditions(actions: list[Action]) -> list[tuple[int, int]]:
+    """Outermost first where they begin together; one that is never closed reaches to the end of its document."""
+    found, open_at = [], []
+    for action in actions:
+        if not action.control:
+            continue
+        if action.word in _BEGIN:
+            open_at.append(action.end)
+        elif action.word.startswith("end") and open_at:
+            found.append((open_at.pop(), action.start))
+    return sorted(found)
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block scalar while its lines are read."""
+
+    parent: int
+    """Column that its lines have to exceed."""
+    indent: int = 0
+    """Column of its text; 0 until its first line."""
+
+
+class _Masker:
+    """Goes through the lines with templates in them, with an eye on block scalars."""
+
+    def __init__(self, text: str, actions: list[Action]) -> None:
+        self._text = text
+        self._actions = actions
+        self._starts = [action.start for action in actions]
+        self._out: list[str] = []
+        self._block: _Block | None = None
+        self._continues = False
+
+    def masked(self) -> str:
+        at = 0
+        while at < len(self._text):
+            end, actions = self._logical_line(at)
+            self._out.append(self._line(at, end, actions))
+            at = end
+        return "".join(self._out)
+
+    def _logical_line(self, at: int) -> tuple[int, list[Action]]:
+        """A line with its break, or several where an action spans them."""
+        actions: list[Action] = []
+        end = at
+        while True:
+            newline = self._text.find("\n", end)
+            line_end = len(self._text) if newline < 0 else newline + 1
+            first = bisect_right(self._starts, end - 1)
+            last = bisect_right(self._starts, line_end - 1)
+            actions += self._actions[first:last]
+            if not actions or actions[-1].end <= line_end:
+                return line_end, actions
+            end = max(line_end, actions[-1].end)
+
+    def _line(self, at: int, end: int, actions: list[Action]) -> str:
+        rest, here = [], at
+        for action in actions:
+            rest.append(self._text[here : action.start])
+            here = action.end
+        rest.append(self._text[here:end])
+        alone = bool(actions) and not "".join(rest).strip()
+        if not alone:
+            line = self._replaced(at, end, actions)
+            self._follow(line)
+            return line
+        return self._alone(at, end, actions)
+
+    def _replaced(self, at: int, end: int, actions: list[Action]) -> str:
+        out, here = [], at
+        for action in actions:
+            out.append(self._text[here : action.start])
+            out.append(MASK * (action.end - action.start))
+            here = action.end
+        out.append(self._text[here:end])
+        return "".join(out)
+
+    def _follow(self, line: str) -> None:
+        """Keeps track of where a block scalar begins and ends."""
+        content = line.strip()
+        if not content:
+            return
+        column = len(line) - len(line.lstrip(" "))
+        if self._block is not None and column > self._block.parent:
+            self._block.indent = self._block.indent or column
+            self._continues = content.endswith("\\")
+            return
+        self._block = None
+        header = _BLOCK_HEADER.search(line.rstrip("\r\n"))
+        if header is not None and not content.startswith("#"):
+            parent = _parent_column(line)
+            self._block = _Block(parent, max(parent, 0) + int(header[1]) if header[1] else 0)
+        self._continues = False
+
+    def _alone(self, at: int, end: int, actions: list[Action]) -> str:
+        """A line of actions only."""
+        blank = "".join(character if character in "\r\n" else " " for character in self._text[at:end])
+        if self._block is None:
+            return blank
+        column = actions[0].start - at
+        following = self._next_column(end)
+        within = following > self._block.parent or column > self._block.parent
+        indent = self._block.indent or (following if following > self._block.parent else column)
+        if not within or indent <= self._block.parent:
+            return blank
+        line_end = max(action.end for action in actions) - at
+        start = max(column, indent)
+        if start + 3 > line_end:
+            return blank
+        self._block.indent = indent
+        tail = " \\" if self._continues else ""
+        return " " * start + MASK * (line_end - start - len(tail)) + tail + self._text[at + line_end : end]
+
+    def _next_column(self, at: int) -> int:
+        """Of the next line with text of its own; -1 where there is none."""
+        while at < len(self._text):
+            end, actions = self._logical_line(at)
+            line = self._replaced(at, end, actions)
+            if line.replace(MASK, "").strip():
+                return len(line) - len(line.lstrip(" "))
+            at = end
+        return -1
+
+
+def _parent_column(line: str) -> int:
+    """Column of the key or dash whose value a block scalar is; -1 for a document that is one."""
+    prefix = _KEY.match(line)
+    column = prefix.end() if prefix else 0
+    rest = line[column:]
+    if rest[:1] in ("|", ">"):
+        return line.rfind("-", 0, column)
+    return -1 if rest.startswith("---") else column

@@ -9,32 +9,84 @@ from typing import Any
 import yaml
 
 from shardlint.findings import Problem
-from shardlint.text import templates
+from shardlint.text import json_text, templates
 from shardlint.text.documents import Document, Parsed
 from shardlint.text.nodes import Page
 from shardlint.text.source import Source
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_C_LOADER: Any = getattr(yaml, "CSafeLoader", None)
+_Loader: Any = _C_LOADER or yaml.SafeLoader
 _MARKER = re.compile(r"^(?=---(?:[ \t\r\n]|\Z))|(?<=^\.\.\.)[^\n]*\n", re.MULTILINE)
-_ONLY_PREAMBLE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n|\.\.\.[^\n]*\n)*[ \t]*(?:#[^\n]*)?")
+_PREAMBLE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n|\.\.\.[^\n]*\n)*+[ \t]*(?:#[^\n]*)?")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$|^={7}$", re.MULTILINE)
+_UNREADABLE = (yaml.YAMLError, RecursionError, UnicodeEncodeError)
+
+
+class _Lenient(yaml.composer.Composer, *((_C_LOADER or yaml.SafeLoader),)):  # type: ignore[misc]
+    """Lets an anchor be set anew, as YAML 1.2 does and the C composer does not."""
+
+    def __init__(self, stream: str) -> None:
+        _Loader.__init__(self, stream)
+        yaml.composer.Composer.__init__(self)
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if not self.check_event(yaml.AliasEvent):
+            self.anchors.pop(self.peek_event().anchor, None)
+        return super().compose_node(parent, index)
 
 
 def documents(source: Source) -> Parsed:
     """Every document that can be read; a Problem at its exact place for each that cannot."""
+    start = 1 if source.text.startswith("\ufeff") else 0
+    invalid: tuple[Problem, ...] = ()
+    if _looks_like_json(source, start):
+        try:
+            return Parsed((_json(source, start),))
+        except (ValueError, RecursionError) as error:
+            if source.path.endswith(".json"):
+                invalid = (_json_problem(source, start, error),)
     masked = templates.mask(source.text)
-    start = 1 if masked.text.startswith("\ufeff") else 0
     try:
-        return Parsed(tuple(_composed(source, masked, start, len(masked.text))))
-    except (yaml.YAMLError, RecursionError, UnicodeEncodeError):
-        return _one_by_one(source, masked, start)
+        found = Parsed(tuple(_composed(source, masked, start, len(masked.text))))
+    except _UNREADABLE:
+        found = _one_by_one(source, masked, start)
+    return Parsed(found.documents, invalid or found.problems) if not masked.pieces else found
+
+
+def _looks_like_json(source: Source, start: int) -> bool:
+    return source.path.endswith(".json") or source.text[start : start + 4096].lstrip()[:1] in ("{", "[")
+
+
+def _json(source: Source, start: int) -> Document:
+    page = Page(source, source.text, start=0, json=True)
+    return Document(source, "yaml", page.open(json_text.compose(source.text, start)))
+
+
+def _json_problem(source: Source, start: int, error: Exception) -> Problem:
+    at = start + getattr(error, "pos", 0)
+    reason = getattr(error, "msg", "it is nested too deeply")
+    return Problem(source.span(at, at), f"This is not valid JSON: {reason[:1].lower()}{reason[1:]}.")
 
 
 def _composed(source: Source, masked: templates.Masked, start: int, end: int) -> Iterator[Document]:
-    page = Page(source, masked.text, start, masked.pieces)
-    for node in yaml.compose_all(masked.text[start:end], _Loader):
-        root = page.wrap(node)
-        templated = page.masked(root._node.start_mark.index + start, root._mark_end)
-        yield Document(source, "yaml", root, templated=templated)
+    """The documents of one stretch; raises at the first that is broken."""
+    text, before = masked.text[start:end], start
+    for node in _nodes(text):
+        page = Page(source, masked.text, start, masked.pieces, masked.conditions)
+        root = page.open(node)
+        yield Document(source, "yaml", root, templated=page.masked(before, page.end))
+        before = page.end
+    if before == start and any(start <= first < end for first, _ in masked.pieces):
+        yield Document(source, "yaml", templated=True)
+
+
+def _nodes(text: str) -> list[Any]:
+    try:
+        return list(yaml.compose_all(text, _Loader))
+    except yaml.composer.ComposerError as error:
+        if "duplicate anchor" not in str(error.context):
+            raise
+        return list(yaml.compose_all(text, _Lenient))
 
 
 def _one_by_one(source: Source, masked: templates.Masked, start: int) -> Parsed:
@@ -44,29 +96,44 @@ def _one_by_one(source: Source, masked: templates.Masked, start: int) -> Parsed:
     for first, last in _stretches(masked.text, start):
         try:
             found.extend(_composed(source, masked, first, last))
-        except (yaml.YAMLError, RecursionError, UnicodeEncodeError) as error:
-            problems.append(_problem(source, masked, first, error))
+        except _UNREADABLE as error:
+            problems.append(_problem(source, masked, first, last, error))
     return Parsed(tuple(found), tuple(problems))
 
 
 def _stretches(text: str, start: int) -> Iterator[tuple[int, int]]:
-    cuts = [cut.end() for cut in _MARKER.finditer(text, start)]
-    for cut in [*cuts, len(text)]:
-        if cut == len(text) or not _ONLY_PREAMBLE.fullmatch(text, start, cut):
-            yield start, cut
-            start = cut
+    """Document by document; directives and comments before a marker go with what follows it."""
+    for cut in _MARKER.finditer(text, start):
+        if cut.end() < len(text) and not _PREAMBLE.fullmatch(text, start, cut.end()):
+            yield start, cut.end()
+            start = cut.end()
+    yield start, len(text)
 
 
-def _problem(source: Source, masked: templates.Masked, base: int, error: Exception) -> Problem:
-    at, reason = base, "it is nested too deeply"
+def _problem(source: Source, masked: templates.Masked, start: int, end: int, error: Exception) -> Problem:
+    conflict = _CONFLICT.search(source.text, start, end)
+    if conflict is not None:
+        return Problem(source.span(*conflict.span()), "Git left a conflict here that has to be resolved first.")
+    at, reason = _place_and_reason(masked, start, error)
+    at = min(at, len(source.text))
+    if any(start <= first < end for first, _ in masked.pieces):
+        message = f"This template cannot be read as YAML before it is rendered: {reason}."
+        return Problem(source.span(at, at), message, severity="note")
+    return Problem(source.span(at, at), f"This is not valid YAML: {reason}.")
+
+
+def _place_and_reason(masked: templates.Masked, start: int, error: Exception) -> tuple[int, str]:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        at = base + (mark.index if mark else 0)
         reason = ", ".join(part for part in (error.context, error.problem) if part)
-    elif isinstance(error, yaml.reader.ReaderError):
-        at = base + len(masked.text[base:].encode()[: error.position].decode(errors="ignore"))
-        reason = str(error.reason)
-    elif isinstance(error, UnicodeEncodeError):
-        at, reason = base + error.start, "half a surrogate pair stands there"
-    at = min(at, len(source.text))
-    return Problem(source.span(at, at), f"This is not valid YAML: {reason}.")
+        return start + (mark.index if mark else 0), reason
+    if isinstance(error, yaml.reader.ReaderError):
+        return start + _characters(masked.text[start:], error.position), str(error.reason)
+    if isinstance(error, UnicodeEncodeError):
+        return start + error.start, "half a surrogate pair stands there"
+    return start, "it is nested too deeply"
+
+
+def _characters(text: str, position: int) -> int:
+    """The C reader counts bytes of UTF-8."""
+    return len(text.encode()[:position].decode(errors="ignore")) if _C_LOADER else position
