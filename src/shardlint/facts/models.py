@@ -2,18 +2,104 @@
 
 from __future__ import annotations
 
-from shardlint.facts import config_json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from shardlint.facts import catalogue, second_hand
 from shardlint.facts.geometry import Geometry, read
-from shardlint.findings import Unknown
-from shardlint.text.source import Library
+from shardlint.facts.readers import INDEX_FILE
+from shardlint.findings import Located, Unknown
+from shardlint.text.source import Library, ModelFiles, Source
+
+SETTLE_BY = "its config.json: --models FILE_OR_DIR, or `shardlint models add`"
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+QUANTISED = re.compile(
+    r"[-_.](awq|gptq|fp8|fp4|nvfp4|mxfp4|mxfp8|int4|int8|4bit|8bit|bnb|gguf|exl[23]|hqq|w\d+a\d+|quantized|mlx|eetq|aqlm)"
+    r"(?=$|[-_.\d])",
+    re.IGNORECASE,
+)
+"""Names of quantised copies: they pad widths and choose groups as they please, whatever they were made from."""
+COMPARED = (
+    "num_attention_heads",
+    "num_key_value_heads",
+    "num_hidden_layers",
+    "hidden_size",
+    "vocab_size",
+    "num_experts",
+)
+_TOTAL_SIZE = re.compile(r'"total_size"\s*:\s*(\d{1,18})')
 
 
 def geometry_of(model_id: str, library: Library) -> Geometry | Unknown:
-    """The geometry of a model: the user's own files first, then the built-in catalogue."""
+    """The geometry of a model: the user's own files, then the catalogue, then what is known at second hand.
+
+    A model that only another organisation's copy of the same name is known of gets that copy's numbers, and
+    `Geometry.assumption` says so.
+    """
     files = library.model(model_id)
-    if isinstance(files, Unknown):
-        return files
-    config, problems = config_json.clean(files.config)
-    if problems:
-        return problems[0]
-    return read(config, model_id, {}, source=files.config, origin=files.origin)
+    if not isinstance(files, Unknown):
+        return of_files(files)
+    if not HUB_ID.fullmatch(model_id):
+        return replace(files, settle_by=files.settle_by or SETTLE_BY)
+    return catalogue.find(model_id) or second_hand.find(model_id) or _of_namesake(model_id)
+
+
+def of_files(files: ModelFiles) -> Geometry | Unknown:
+    """The geometry of a config.json and its side files; Unknown with every fault that was found in them."""
+    from shardlint.facts import config_json
+
+    config, faults = config_json.clean(files.config)
+    side_files: dict[str, Mapping[str, Any]] = {}
+    for name, source in files.side_files:
+        if name.endswith(".index.json"):
+            side_files[INDEX_FILE] = _index(source)
+        elif name.endswith(".json"):
+            side_files[name], more = config_json.clean(source)
+            faults += more
+    if faults:
+        return Unknown("; ".join(fault.reason for fault in faults), faults[0].span, faults[0].spelled, SETTLE_BY)
+    return read(config, files.model_id, side_files, source=files.config, origin=files.origin)
+
+
+def _index(source: Source) -> dict[str, Any]:
+    """Of an index only the total counts; its map of a hundred thousand names is not parsed."""
+    total = _TOTAL_SIZE.search(source.text)
+    return {"metadata": {"total_size": int(total[1])}} if total else {}
+
+
+def _of_namesake(model_id: str) -> Geometry | Unknown:
+    organisation, _, name = model_id.rpartition("/")
+    if not organisation:
+        return Unknown(f"{model_id} is not in the catalogue", settle_by=SETTLE_BY)
+    if QUANTISED.search(name):
+        reason = f"{model_id} is not in the catalogue, and a quantised copy may have other sizes than its base model"
+        return Unknown(reason, settle_by=SETTLE_BY)
+    for known in (catalogue.namesakes(name), second_hand.namesakes(name)):
+        copies = list(known)
+        if copies:
+            return _assumed(model_id, copies)
+    return Unknown(f"{model_id} is not in the catalogue", settle_by=SETTLE_BY)
+
+
+def _assumed(model_id: str, copies: list[Geometry]) -> Geometry | Unknown:
+    first = copies[0]
+    if any(_differ(first, other) for other in copies[1:]):
+        ids = _listed(copy.model_id for copy in copies)
+        return Unknown(f"{model_id} is not in the catalogue, and its namesakes differ: {ids}", settle_by=SETTLE_BY)
+    return replace(first, model_id=model_id, assumption=f"{model_id} has the geometry of {first.model_id}")
+
+
+def _differ(one: Geometry, other: Geometry) -> bool:
+    pairs = ((one.facts[name], other.facts[name]) for name in COMPARED)
+    return any(
+        isinstance(ours, Located) and isinstance(theirs, Located) and ours.value != theirs.value
+        for ours, theirs in pairs
+    )
+
+
+def _listed(ids: Iterable[str], most: int = 4) -> str:
+    names = list(ids)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -7,11 +7,12 @@ from a config is what decides whether a layout starts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from shardlint.facts.reading import Reading
 from shardlint.findings import Located, Maybe, Unknown
 
+INDEX_FILE = "model.safetensors.index.json"
 KV_HEAD_NAMES = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
 EXPERT_NAMES = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 EXPERTS_PER_TOKEN_NAMES = (
@@ -104,6 +105,11 @@ def optional(name: str) -> Callable[[Reading], Maybe[Any]]:
     return lambda reading: reading.located(name) or reading.derived(None, f"no {name}")
 
 
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether the value is a whole number of at least 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
 def first_number(reading: Reading, names: tuple[str, ...]) -> Located[Any] | None:
     """The first of the names that the config has, as vLLM looks for it; of a list its first entry."""
     name = reading.first(names)
@@ -146,17 +152,20 @@ def _falcon_kv_heads(reading: Reading) -> Located[int] | None:
 
 def _dbrx_kv_heads(reading: Reading) -> Located[int] | None:
     attention = reading.value("attn_config")
-    if isinstance(attention, Mapping) and attention.get("kv_n_heads"):
+    if isinstance(attention, Mapping) and is_count(attention.get("kv_n_heads")):
         return reading.at(attention["kv_n_heads"], "attn_config", "kv_n_heads")
     return None
 
 
 def _nas_kv_heads(reading: Reading) -> Located[int] | None:
+    """Of a model whose blocks differ: the first block that has attention, as vLLM takes it."""
     heads = reading.value("num_attention_heads")
-    for block in _blocks(reading):
-        attention = block.get("attention") or {}
-        if heads and attention.get("n_heads_in_group") and not attention.get("no_op"):
-            in_group = attention["n_heads_in_group"]
+    attentions = (block.get("attention") for block in _blocks(reading))
+    for attention in attentions:
+        if isinstance(attention, Mapping) and not attention.get("no_op"):
+            in_group = attention.get("n_heads_in_group")
+            if not is_count(heads) or not is_count(in_group):
+                return None
             how = f"{heads} heads / {in_group} heads in a group of the first attention layer"
             return reading.derived(heads // in_group, how)
     return None
@@ -229,7 +238,8 @@ def num_experts(reading: Reading) -> Maybe[int]:
     found = first_number(reading, EXPERT_NAMES)
     if found and found.value:
         return found
-    most = max((block.get("n_routed_experts") or 0 for block in _blocks(reading)), default=0)
+    counts = (block.get("n_routed_experts") for block in _blocks(reading))
+    most = max((count for count in counts if is_count(count)), default=0)
     return reading.derived(most, "the most of any block" if most else "no key for experts: a dense model")
 
 
@@ -335,16 +345,15 @@ def _modelopt_method(quant_algo: str) -> str:
 
 def weight_bytes_stated(reading: Reading) -> Maybe[int]:
     """Bytes of the checkpoint's weights where somebody published them (a catalogue row, an index file)."""
-    index = reading.side_files.get("model.safetensors.index.json", {}).get("metadata")
+    index = reading.side_files.get(INDEX_FILE, {}).get("metadata")
     total = index.get("total_size") if isinstance(index, Mapping) else None
-    if isinstance(total, int) and total > 0:
-        return Located(total, reading.place(()), "", "written", "total_size of model.safetensors.index.json")
-    stated = reading.raw.get("weight_bytes")
-    if isinstance(stated, int) and stated > 0 and reading.catalogue_id:
+    if is_count(total):
+        return Located(total, reading.place(()), "", "written", f"total_size of {INDEX_FILE}")
+    if reading.catalogue_id and is_count(stated := reading.raw.get("weight_bytes")):
         return Located(stated, reading.place(()), "", "written", f"bytes of the checkpoint of {reading.catalogue_id}")
-    return Unknown(
-        "the size of the checkpoint is not known", settle_by="model.safetensors.index.json beside config.json"
-    )
+    more = reading.raw.get("weight_bytes_with_mtp") if reading.catalogue_id else None
+    why = f"the published {more} bytes hold layers for token prediction too" if more else "nobody states it"
+    return Unknown(f"the size of the checkpoint is not known: {why}", settle_by=f"{INDEX_FILE} beside config.json")
 
 
 def fewest_key_value_heads(reading: Reading) -> Maybe[int]:

@@ -124,13 +124,13 @@ class Reading:
         return f"{'.'.join(path)} of {holder}"
 
 
-def _text_part(raw: Mapping[str, Any]) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
+def _text_part(raw: Mapping[str, Any], deepest: int = 4) -> tuple[tuple[str, ...], Mapping[str, Any], str]:
     """Path, dict and model type of the language model inside a config."""
-    outer = str(raw.get("model_type") or "")
-    for key in TEXT_PARTS:
+    outer = raw.get("model_type") or ""
+    for key in TEXT_PARTS if deepest else ():
         part = raw.get(key)
         if isinstance(part, Mapping) and part:
-            path, text, model_type = _text_part(part)
+            path, text, model_type = _text_part(part, deepest - 1)
             return (key, *path), text, model_type or _type_of_part(outer, key)
     inner = _type_of_part(outer, "text_config")
     return (), raw, inner or outer

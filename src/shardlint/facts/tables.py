@@ -22,7 +22,8 @@ def table(name: str) -> bytes:
 
 
 @cache
-def _folded(name: str) -> bytes:
+def folded_table(name: str) -> bytes:
+    """The bytes of a data file in lower case, at the same offsets."""
     return table(name).lower()
 
 
@@ -34,7 +35,7 @@ def row_by_key(name: str, key: str) -> dict[str, Any] | None:
 
 def row_by_folded_key(name: str, key: str) -> dict[str, Any] | None:
     """The row with that id, without regard to upper and lower case (ASCII), or None."""
-    at = _line_start(_folded(name), _opening(key).lower())
+    at = _line_start(folded_table(name), _opening(key).lower())
     return None if at < 0 else _row_at(table(name), at)
 
 
@@ -45,7 +46,7 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
 
 def keys_ending(name: str, ending: str) -> Iterator[str]:
     """The ids that end so, without regard to case, found without parsing a row."""
-    data, wanted = _folded(name), json.dumps(ending).encode().lower()[1:] + b","
+    data, wanted = folded_table(name), json.dumps(ending).encode().lower()[1:] + b","
     at = data.find(wanted)
     while at >= 0:
         start = data.rfind(b"\n", 0, at) + 1
