@@ -12,6 +12,7 @@ from shardlint.manifests import _devices, _docker
 
 PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
 _VERBS = frozenset({"run", "create"})
+_GLOBAL_WITH_WORD = frozenset({"-c", "--context", "-H", "--host", "-l", "--log-level", "--config", "--url", "-n"})
 _SWITCHES = frozenset(
     [
         "detach",
@@ -37,7 +38,7 @@ _SWITCHES = frozenset(
     ]
 )
 """Long options that take no word; all others take the next one."""
-_SHORT_SWITCHES = frozenset("ditPql")
+_SHORT_SWITCHES = frozenset("ditPq")
 _NAMED_FOR_OPTIONS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|ENV|VOL|MOUNT|[@*]", re.IGNORECASE)
 
 
@@ -82,10 +83,12 @@ class DockerRun:
 
 def read(words: Sequence[Word]) -> DockerRun | None:
     """The command as `docker run`; None where it is another one."""
-    if len(words) < 3 or text_of(words[0]).rpartition("/")[2] not in PROGRAMS:
+    if not words or text_of(words[0]).rpartition("/")[2] not in PROGRAMS:
         return None
-    place = next((at for at in range(1, 4) if at < len(words) and text_of(words[at]) in _VERBS), None)
-    if place is None:
+    place = 1
+    while place < len(words) and (text_of(words[place]).startswith("-") or text_of(words[place]) == "container"):
+        place += 2 if text_of(words[place]) in _GLOBAL_WITH_WORD else 1
+    if place + 1 >= len(words) or text_of(words[place]) not in _VERBS:
         return None
     run = DockerRun()
     place += 1

@@ -9,8 +9,8 @@ from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.manifests import _devices, _docker_run
 from shardlint.manifests._started import first_word, script_index
-from shardlint.text import shell
-from shardlint.text.documents import Document, documents
+from shardlint.text import shell, yaml
+from shardlint.text.documents import Document
 from shardlint.text.source import Fragment, Library, Source
 
 NAME = "shell-script"
@@ -65,5 +65,5 @@ def _inside(heredoc: Fragment, library: Library) -> Iterator[Launch]:
     text = heredoc.source.text
     blank = "".join(character if character == "\n" else " " for character in text[:start])
     inner = Source(heredoc.source.path, blank + text[start:end])
-    for document in documents(inner).documents:
+    for document in yaml.documents(inner).documents:
         yield from manifests.launches(document, library)[1]
