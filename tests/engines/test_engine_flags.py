@@ -204,17 +204,24 @@ def test_one_word_with_a_blank_in_it_is_refused_but_read() -> None:
     assert reading.values["--tensor-parallel-size"].value == 8  # type: ignore[union-attr]
 
 
-def test_a_word_in_quotes_gives_the_place_inside_them() -> None:
+@pytest.mark.parametrize(
+    ("written", "word", "at"),
+    [
+        ('"--pipeline-parallel-size=2"', "--pipeline-parallel-size=2", "2"),
+        ('--pipeline-parallel-size="2"', "--pipeline-parallel-size=2", "2"),
+        ("--pipeline-parallel-size='2", "--pipeline-parallel-size=2", "2"),
+        ("-pp=$P", "-pp=2", "$P"),
+        ("--pipeline-parallel-size=$(PP)", "--pipeline-parallel-size=2", "$(PP)"),
+        ("$FLAG=2", "-pp=2", "$FLAG=2"),
+    ],
+)
+def test_the_place_is_that_of_the_value_as_written(written: str, word: str, at: str) -> None:
     table = engines.engine("vllm").table
-    text = '"--tensor-parallel-size=8"'
-    (word,) = read_words(text)
-    reading = read_flags([word], table, table.era(None), takes_positional=True)
-    size = reading.values["--tensor-parallel-size"]
-    assert under(text, size.span) == "8"
-
-
-def read_words(text: str) -> list[Located[str]]:
-    return [Located(text.strip('"'), Span("a.yaml", 1, 1, 1, len(text) + 1), text)]
+    located_word = Located(word, Span("a.sh", 1, 1, 1, len(written) + 1), written)
+    reading = read_flags([located_word], table, table.era(None), takes_positional=True)
+    size = reading.values["--pipeline-parallel-size"]
+    assert isinstance(size, Located) and size.value == 2
+    assert under(written, size.span) == at
 
 
 @given(st.lists(st.text(min_size=0, max_size=12), max_size=12))

@@ -22,6 +22,8 @@ from shardlint.findings import Located, Maybe, Span, Unknown
 NO_WORDS = ("bool", "switch")
 BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
+QUOTES = "\"'"
+
 _NEGATIVE_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 _UNKNOWN_WITH_KEY = re.compile(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)=")
 _MANY_WORDS = re.compile(r"\"?\$(?:[@*]|\{[@*][^}]*\}|\{\w+\[[@*]\][^}]*\})\"?")
@@ -316,14 +318,19 @@ def _after(word: Located[str], offset: int) -> Located[str]:
 
 
 def _sub_span(word: Located[str], offset: int) -> Span | None:
-    span = word.span
-    if span is None or span.line != span.end_line or offset >= len(word.value):
+    """Where the rest of a word stands: without quotes around it, and as written where a variable stands for it.
+
+    The whole word where its text cannot be laid over its place (YAML escapes, a word that comes from elsewhere).
+    """
+    span, written = word.span, word.spelled
+    if span is None or span.line != span.end_line or span.end_column - span.column != len(written):
         return span
-    quotes = span.end_column - span.column - len(word.value)
-    if quotes not in (0, 2):
+    start = len(written) - len(written.lstrip(QUOTES))
+    if not written.startswith(word.value[:offset], start):
         return span
-    start = span.column + quotes // 2 + offset
-    return Span(span.path, span.line, start, span.line, span.end_column - quotes // 2)
+    rest = written[start + offset :].lstrip(QUOTES)
+    start, end = len(written) - len(rest), len(written.rstrip(QUOTES))
+    return Span(span.path, span.line, span.column + start, span.line, span.column + end) if start < end else span
 
 
 def _json_or_text(text: str) -> Any:
