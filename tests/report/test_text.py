@@ -81,7 +81,7 @@ class TestExcerpts:
     def cut(self, line: str, column: int, end_column: int) -> tuple[str, str]:
         cut = Excerpts({"a.yaml": line}).cut(Span("a.yaml", 1, column, 1, end_column), "^")
         assert cut is not None
-        return cut.line, cut.mark
+        return cut.line, cut.indent + cut.mark
 
     def test_wide_characters_take_two_columns(self) -> None:
         assert self.cut("模型 x", 4, 5) == ("模型 x", "     ^")
@@ -101,7 +101,7 @@ class TestExcerpts:
     def test_a_span_over_several_lines_is_marked_on_its_first(self) -> None:
         cut = Excerpts(TEXTS).cut(Span("a.yaml", 2, 5, 3, 4), "^")
         assert cut is not None
-        assert cut.mark == "    " + "^" * len("--model=org/model")
+        assert cut.indent + cut.mark == "    " + "^" * len("--model=org/model")
 
     @pytest.mark.parametrize("at", [Span("gone.yaml", 1, 1, 1, 2), Span("a.yaml", 99, 1, 99, 2)])
     def test_what_is_not_at_hand_is_not_shown(self, at: Span) -> None:

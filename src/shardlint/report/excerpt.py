@@ -18,6 +18,7 @@ class Excerpt:
 
     number: int
     line: str
+    indent: str
     mark: str
 
 
@@ -52,4 +53,4 @@ def _excerpt(number: int, line: str, start: int, end: int, mark: str) -> Excerpt
     before = ("…" if first else "") + plain(line[first:start])
     marked = plain(line[start : min(end, last)])
     after = plain(line[min(end, last) : last]) + ("…" if last < len(line) else "")
-    return Excerpt(number, before + marked + after, " " * width(before) + mark * max(width(marked), 1))
+    return Excerpt(number, before + marked + after, " " * width(before), mark * max(width(marked), 1))

@@ -45,49 +45,49 @@ def _finding(finding: Finding, excerpts: Excerpts, colour: bool) -> Iterator[str
     estimate = " (an estimate)" if finding.certainty == "estimate" else ""
     yield f"{place}: {label}: {plain(finding.message)}{estimate}"
 
-    main = excerpts.cut(finding.span, "^")
-    others = [(item, excerpts.cut(item.span, "-")) for item in finding.related]
-    margin = max([len(str(cut.number)) for cut in (main, *(cut for _, cut in others)) if cut] or [1])
-    frame = _Frame(margin, colour)
-    if main:
-        yield from frame.excerpt(main, "", finding.severity)
-    for related, cut in others:
-        yield from frame.related(related, cut, finding.path)
-    yield from frame.remarks(finding)
+    frame = _Frame(finding, excerpts, colour)
+    yield from frame.excerpts()
+    yield from frame.remarks()
 
 
 class _Frame:
-    """The lines to the right of the line numbers."""
+    """What stands below a finding's first line: excerpts in the order of their lines, and remarks."""
 
-    def __init__(self, margin: int, colour: bool) -> None:
-        self._margin = margin
+    def __init__(self, finding: Finding, excerpts: Excerpts, colour: bool) -> None:
+        self._finding = finding
         self._colour = colour
+        own = Related(finding.span, "")
+        cuts = [(item, excerpts.cut(item.span, "^" if item is own else "-")) for item in (own, *finding.related)]
+        self._shown = sorted(((item, cut) for item, cut in cuts if cut), key=self._order)
+        self._unseen = [item for item, cut in cuts if cut is None and item is not own]
+        self._margin = max([len(str(cut.number)) for _, cut in self._shown], default=1)
 
-    def excerpt(self, cut: Excerpt, message: str, style: str) -> Iterator[str]:
-        yield f"{self._edge(str(cut.number))} {cut.line}"
-        blank = cut.mark[: len(cut.mark) - len(cut.mark.lstrip())]
-        said = f"{cut.mark.lstrip()} {message}".rstrip()
-        yield f"{self._edge()} {blank}{paint(said, style, self._colour)}"
+    def _order(self, shown: tuple[Related, Excerpt]) -> tuple[bool, str, int]:
+        span = shown[0].span
+        return span.path != self._finding.path, span.path, span.line
 
-    def related(self, item: Related, cut: Excerpt | None, path: str) -> Iterator[str]:
-        message = plain(item.message)
-        place = plain(item.span.path)
-        if not item.span.path.startswith(CATALOGUE):  # its rows have no lines that a reader could open
-            place += f":{item.span.line}:{item.span.column}"
-        if cut is None:
-            yield self._remark("from", f"{place}: {message}")
-            return
-        if item.span.path != path:
-            yield f"{' ' * self._margin} {paint('-->', 'frame', self._colour)} {place}"
-        yield from self.excerpt(cut, message, "frame")
+    def excerpts(self) -> Iterator[str]:
+        path = self._finding.path
+        for item, cut in self._shown:
+            if item.span.path != path:
+                path = item.span.path
+                yield f"{' ' * self._margin} {paint('-->', 'frame', self._colour)} {_place(item)}"
+            yield f"{self._edge(str(cut.number))} {cut.line}"
+            yield f"{self._edge()} {cut.indent}{self._mark(item, cut)}"
 
-    def remarks(self, finding: Finding) -> Iterator[str]:
-        if finding.sum:
-            yield self._remark("sum", plain(finding.sum))
-        for line in finding.help:
+    def _mark(self, item: Related, cut: Excerpt) -> str:
+        style = "frame" if item.message else self._finding.severity
+        return paint(f"{cut.mark} {plain(item.message)}".rstrip(), style, self._colour)
+
+    def remarks(self) -> Iterator[str]:
+        for item in self._unseen:
+            yield self._remark("from", f"{_place(item)}: {plain(item.message)}")
+        if self._finding.sum:
+            yield self._remark("sum", plain(self._finding.sum))
+        for line in self._finding.help:
             yield self._remark("help", plain(line))
-        if finding.effect:
-            yield self._remark("effect", EFFECTS[finding.effect])
+        if self._finding.effect:
+            yield self._remark("effect", EFFECTS[self._finding.effect])
 
     def _remark(self, label: str, text: str) -> str:
         sign = paint("=", "frame", self._colour)
@@ -95,6 +95,12 @@ class _Frame:
 
     def _edge(self, number: str = "") -> str:
         return paint(f"{number:>{self._margin}} |", "frame", self._colour)
+
+
+def _place(item: Related) -> str:
+    """Where a part of the fault stands; the catalogue's rows have no lines that a reader could open."""
+    span = item.span
+    return plain(span.path) + ("" if span.path.startswith(CATALOGUE) else f":{span.line}:{span.column}")
 
 
 def _not_checked(items: Iterable[NotChecked], colour: bool) -> Iterator[str]:
