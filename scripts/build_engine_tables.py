@@ -140,6 +140,9 @@ def flags_document(reference: Path) -> tuple[Row, list[Row]]:
         "negations_since": "0.8.5.post1",
         "pairs_since": "0.33.0",
         "dotted_since": "0.9.2",
+        "bare_booleans_since": "0.9.2",
+        "human_sizes_since": "0.8.5.post1",
+        "auto_length_since": "0.14.1",
         "objects_since": "0.12.0",
     }
     rows = [flag_row(name, flag, noted.get(name, {}), versions) for name, flag in everything["flags"].items()]

@@ -87,6 +87,12 @@ def test_a_spelling_sets_its_knob_at_its_value(command: str, knob: str, value: o
         ("m --max-model-len 1.5K", "invalid human_readable_int_or_auto value: '1.5K'"),
         ("m --speculative-config 3", "'3' is no JSON object"),
         ("m --speculative-config {", "'{' is no JSON"),
+        ("m --gpu-memory-utilization nan", "invalid float value: 'nan'"),
+        ("m --gpu-memory-utilization 1e999", "invalid float value: '1e999'"),
+        ("m --speculative-config " + '{"a":' * 500 + "1" + "}" * 500, "is no JSON"),
+        ("m --speculative-config" + ".a" * 5000 + " 1", "unrecognized arguments: --speculative-config.a.a"),
+        ('m --speculative-config {"a":NaN}', "is no JSON"),
+        ("m -tp " + "9" * 10000, "invalid int value: '99999999999999999999'..."),
         ("m --served-model-name", "argument --served-model-name: expected at least one argument"),
     ],
 )
@@ -133,6 +139,10 @@ def test_what_the_engine_takes_is_no_flag_problem(command: str) -> None:
         ("0.11.2", "m -O3", True),
         ("0.11.2", "m --compilation-config 3", True),
         ("0.12.0", "m --compilation-config 3", False),
+        ("0.7.3", "m --max-model-len 32k", False),
+        ("0.8.5.post1", "m --max-model-len 32k", True),
+        ("0.13.0", "m --max-model-len auto", False),
+        ("0.14.1", "m --max-model-len auto", True),
         ("0.9.2", "m --device cuda", True),
         ("0.33.0", "m --device cuda", False),
     ],
@@ -222,6 +232,12 @@ def test_the_place_is_that_of_the_value_as_written(written: str, word: str, at: 
     size = reading.values["--pipeline-parallel-size"]
     assert isinstance(size, Located) and size.value == 2
     assert under(written, size.span) == at
+
+
+def test_many_strange_flags_are_each_refused_once() -> None:
+    table = engines.engine("vllm").table
+    strange = located([f"--flag-{number}" for number in range(50_000)])
+    assert len(read_flags(strange, table, table.era(None), takes_positional=True).problems) == 50_000
 
 
 @given(st.lists(st.text(min_size=0, max_size=12), max_size=12))

@@ -16,7 +16,7 @@ from typing import Any
 
 from shardlint.deployment import FlagProblem, Word
 from shardlint.engines.tables import Era, Flag, Found, Option, Table
-from shardlint.engines.values import BadValue, convert
+from shardlint.engines.values import DEEPEST, BadValue, convert, load_json
 from shardlint.findings import Located, Maybe, Span, Unknown
 
 NO_WORDS = ("bool", "switch")
@@ -185,7 +185,9 @@ class _Reader:
         """`--flag.key value`: a part of a JSON value, put together at the end."""
         whole, *path = key.removesuffix("+").split(".")
         given = value if value is not None else self.next_value()
-        if isinstance(given, Located):
+        if len(path) > DEEPEST:
+            self.refuse(word, f"unrecognized arguments: {key[:80]}...")
+        elif isinstance(given, Located):
             parsed = given.value.split(",") if key.endswith("+") else _json_or_text(given.value)
             _, parts = self.parts.setdefault(_dashed(whole), (word, {}))
             _merge(parts, path, parsed)
@@ -220,7 +222,7 @@ class _Reader:
         if value is not None:
             self.refuse(value, f"argument {_names(option.flag)}: ignored explicit argument {value.value!r}")
             meant = meant.with_value(option.sets == BOOLEANS.get(value.value.lower(), True))
-        elif self.era.high < self.table.objects_since and (stated := self.next_boolean()) is not None:
+        elif self.era.high < self.table.bare_booleans_since and (stated := self.next_boolean()) is not None:
             meant = meant.with_value(option.sets == stated)
         self.keep(option.flag, meant)
 
@@ -335,8 +337,8 @@ def _sub_span(word: Located[str], offset: int) -> Span | None:
 
 def _json_or_text(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return load_json(text)
+    except ValueError:
         return text
 
 

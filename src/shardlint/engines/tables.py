@@ -75,6 +75,9 @@ class Table:
 
     A row: `name`, `kind`, and where they differ from the usual `knob`, `spellings` (list of [text, since, until]),
     `since`, `until`, `default` (list of [since, value]), `choices` (list of [since, until, values]), `hidden`.
+    Beside the rows stand the releases since which the parser itself does a thing: `--no-x` (`negations_since`),
+    `--disable-x` for `--enable-x` (`pairs_since`), `--x.key` (`dotted_since`), refuse a word after a boolean
+    (`bare_booleans_since`), demand JSON objects (`objects_since`), read 32k and `auto`.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -86,6 +89,9 @@ class Table:
         self.pairs_since = self.index(document.get("pairs_since"), len(self.names))
         self.objects_since = self.index(document.get("objects_since"), 0)
         self.dotted_since = self.index(document.get("dotted_since"), 0)
+        self.bare_booleans_since = self.index(document.get("bare_booleans_since"), 0)
+        self.human_sizes_since = self.index(document.get("human_sizes_since"), 0)
+        self.auto_length_since = self.index(document.get("auto_length_since"), 0)
 
     def index(self, name: str | None, absent: int) -> int:
         """The number of a sampled release."""
@@ -120,6 +126,10 @@ class Table:
                 found[option.spelling] = (*found.get(option.spelling, ()), option)
         return found
 
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self.options)
+
     def find(self, spelling: str, era: Era) -> Found:
         """What argparse makes of a spelling: itself, else what it abbreviates, else what another release knows."""
         option = self.exact(spelling, era)
@@ -138,12 +148,12 @@ class Table:
         return next((option for option in options if _known(option, era)), options[-1] if options else None)
 
     def _abbreviated(self, prefix: str, sample: int) -> list[Option]:
-        return [
-            option
-            for options in self.options.values()
-            for option in options
-            if option.since <= sample <= option.until and option.spelling.startswith(prefix)
-        ]
+        found: list[Option] = []
+        for place in range(bisect_left(self._sorted, prefix), len(self._sorted)):
+            if not self._sorted[place].startswith(prefix):
+                break
+            found += [option for option in self.options[self._sorted[place]] if option.since <= sample <= option.until]
+        return found
 
     def _spellings(self, row: Mapping[str, Any]) -> Iterator[Option]:
         flag = flag_of(row)

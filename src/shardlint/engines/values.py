@@ -14,6 +14,10 @@ BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MOST_DIGITS = 400
 """Longer numbers are no sizes, and Python refuses to read some of them."""
 
+DEEPEST = 64
+"""Levels of JSON in a flag; real ones have five."""
+
+_BRACKETS = re.compile(r"[][{}]")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _JSON_TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
 _JSON_SIZE = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
@@ -34,8 +38,16 @@ def convert(flag: Flag, text: str, table: Table, era: Era) -> Any:
         return BadValue(f"invalid {flag.kind} value: {text[:20]!r}...")
     if flag.kind in ("json", "object"):
         return _json(text, must_be_object=flag.kind == "object" and era.low >= table.objects_since)
-    value = _READERS.get(flag.kind, str)(text)
+    value = _READERS.get(_kind_then(flag, text, table, era), str)(text)
     return value if isinstance(value, BadValue) else _chosen(flag, value, table, era)
+
+
+def _kind_then(flag: Flag, text: str, table: Table, era: Era) -> str:
+    """The kind of a flag in that release: sizes were plain numbers once, and `auto` is younger still."""
+    if flag.kind not in ("size", "length") or era.high >= table.auto_length_since:
+        return flag.kind
+    is_automatic = text.strip().lower() == "auto"
+    return "int" if era.high < table.human_sizes_since or is_automatic else flag.kind
 
 
 def size(text: str) -> int:
@@ -53,6 +65,14 @@ def length(text: str) -> int | None:
     return None if text.strip().lower() in ("-1", "auto") else size(text)
 
 
+def _finite(text: str) -> float:
+    """A float that sums can be done with: nan and inf pass argparse, and the engine's own checks refuse them."""
+    value = float(text)
+    if value - value != 0:
+        raise ValueError
+    return value
+
+
 def _reader(function: Callable[[str], Any], name: str) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
@@ -65,7 +85,7 @@ def _reader(function: Callable[[str], Any], name: str) -> Callable[[str], Any]:
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "int": _reader(int, "int"),
-    "float": _reader(float, "float"),
+    "float": _reader(_finite, "float"),
     "size": _reader(size, "human_readable_int"),
     "length": _reader(length, "human_readable_int_or_auto"),
 }
@@ -88,12 +108,27 @@ def _json(text: str, *, must_be_object: bool) -> Any:
     pieces = _JSON_TEXT.split(text)
     pieces[::2] = [_JSON_SIZE.sub(lambda match: _sized(match[0]), piece) for piece in pieces[::2]]
     try:
-        value = json.loads("".join(pieces))
-    except (ValueError, RecursionError):
+        value = load_json("".join(pieces))
+    except ValueError:
         return BadValue(f"{text!r} is no JSON", meant=text)
     if must_be_object and not isinstance(value, dict):
         return BadValue(f"{text!r} is no JSON object", meant=value)
     return value
+
+
+def load_json(text: str) -> Any:
+    """JSON without NaN and Infinity, and of a depth that whoever prints it can walk. Raises ValueError."""
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(_JSON_TEXT.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST:
+        raise ValueError("nested too deeply")
+    return json.loads(text, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
 
 
 def _sized(text: str) -> str:
