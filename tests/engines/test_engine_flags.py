@@ -200,9 +200,19 @@ def test_all_words_of_the_caller_are_no_value(word: str) -> None:
     assert [open_word.spelled for open_word in reading.open_words] == [word]
 
 
+def test_an_unknown_value_of_an_unknown_flag_opens_nothing() -> None:
+    for command in ("m --ray-address $RAY", 'm --ray-address "$A:$B"', "m --ray-address=$RAY"):
+        reading = read(command)
+        assert not reading.open_words and len(reading.problems) == 1, command
+    assert read("m --ray-switch $EXTRA_ARGS").open_words
+
+
 def test_the_first_unknown_word_is_the_model() -> None:
     assert isinstance(deployment("vllm serve $MODEL -tp 2").model, Unknown)
     assert isinstance(deployment('vllm serve -tp 2 "$MODEL"').model, Unknown)
+    assert isinstance(deployment("vllm serve -tp 2 $MODEL").model, Unknown)
+    assert isinstance(deployment("vllm serve -tp 2 $DIR/llama").model, Unknown)
+    assert deployment("vllm serve -tp 2 $X").model is None
     assert deployment('vllm serve "$@"').model is None
     assert deployment("vllm serve $VLLM_ARGS").model is None
 

@@ -28,6 +28,7 @@ _NEGATIVE_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 _UNKNOWN_WITH_KEY = re.compile(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)=")
 _MANY_WORDS = re.compile(r"\"?\$(?:[@*]|\{[@*][^}]*\}|\{\w+\[[@*]\][^}]*\})\"?")
 _NAMED_FOR_FLAGS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|toYaml", re.IGNORECASE)
+_NAMED_FOR_MODELS = re.compile(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE)
 _QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
 
 
@@ -99,16 +100,17 @@ class _Reader:
             self.reading.open_words.append(word)
 
     def may_be_model(self, word: Unknown) -> bool:
-        if _MANY_WORDS.fullmatch(word.spelled) or _NAMED_FOR_FLAGS.search(word.spelled):
+        if _may_be_flags(word):
             return False
-        return self.place == 1 or bool(_QUOTED.fullmatch(word.spelled))
+        is_named = _QUOTED.fullmatch(word.spelled) or _NAMED_FOR_MODELS.search(word.spelled)
+        return self.place == 1 or is_named is not None
 
     def unknown_value(self, key: str, word: Unknown) -> None:
         found = self.find(_dashed(key))
-        if found.option is None:
-            self.reading.open_words.append(word)
-        else:
+        if found.option is not None:
             self.keep(found.option.flag, word)
+        elif self.era.complete:
+            self.reading.problems.append(_refusal(word, f"unrecognized arguments: {word.spelled}"))
 
     # Flags
 
@@ -164,8 +166,11 @@ class _Reader:
 
     def skip_value(self) -> None:
         following = self.words[self.place]
-        if isinstance(following, Located) and not self.is_option(following):
-            self.place += 1
+        if isinstance(following, Unknown):
+            is_value = not (_UNKNOWN_WITH_KEY.match(following.spelled) or _may_be_flags(following))
+        else:
+            is_value = not self.is_option(following)
+        self.place += is_value
 
     def refuse_unknown(self, word: Located[str], before: int) -> None:
         if self.era.complete:
@@ -291,6 +296,15 @@ class _Reader:
 
     def refuse(self, at: Located[Any], message: str) -> None:
         self.reading.problems.append(FlagProblem(at, message))
+
+
+def _refusal(word: Unknown, message: str) -> FlagProblem:
+    return FlagProblem(Located(word.spelled, word.span, word.spelled), message)
+
+
+def _may_be_flags(word: Unknown) -> bool:
+    """A word that looks like it stands for several, or for flags."""
+    return bool(_MANY_WORDS.fullmatch(word.spelled) or _NAMED_FOR_FLAGS.search(word.spelled))
 
 
 def _dashed(key: str) -> str:
