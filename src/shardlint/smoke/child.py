@@ -1,0 +1,137 @@
+"""The process that imports torch once and forks the ranks: `main(report, folder)`, the plan on standard input.
+
+Standard input stays open for as long as somebody wants the run; when it closes, the ranks are ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shardlint.smoke.plan import Plan
+from shardlint.smoke.records import Cannot, Doing, Ended, Loaded, Raised, Record, Started, write
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+MOST_RANKS_ON_CPU = 32
+"""Gloo connects every rank with every other: 64 ranks on 2 cores spend 21 s on that alone."""
+
+LOOPBACK_NAMES = ("lo", "lo0")  # Linux and macOS
+POLL_SECONDS = 0.02
+NO_TORCH = "torch is not installed: pip install 'shardlint[smoke]'"
+
+
+def main(report: int, folder: str, timeout_seconds: float) -> None:
+    """Run the plan's ranks; everything that happens goes as records into the descriptor `report`."""
+    plan = Plan.from_json(json.loads(sys.stdin.buffer.readline()))
+    worker = _load(report)
+    if worker is None:
+        return
+    backend = "nccl" if _gpus(worker) >= len(plan.ranks) else "gloo"
+    if backend == "gloo" and len(plan.ranks) > MOST_RANKS_ON_CPU:
+        reason = f"{len(plan.ranks)} ranks are planned; without a GPU for each, at most {MOST_RANKS_ON_CPU} are tried"
+        write(report, Cannot(reason))
+        return
+    write(report, Loaded(worker.VERSION, backend))
+    _set_environment()
+    processes = {}
+    for rank in plan.ranks:
+        process = os.fork()
+        if process == 0:
+            _be_rank(rank, plan, worker, backend, report, folder, timeout_seconds)
+        processes[process] = rank
+        write(report, Started(rank, process))
+    _see_them_out(processes, report)
+
+
+def _load(report: int) -> ModuleType | None:
+    """The worker, and torch with it."""
+    try:
+        from shardlint.smoke import worker
+    except ModuleNotFoundError as failure:
+        known = failure.name == "torch"
+        write(report, Cannot(NO_TORCH if known else f"torch cannot be imported: {failure}"))
+        return None
+    except (ImportError, OSError) as failure:  # a library of its own is missing or does not fit this machine
+        write(report, Cannot(f"torch cannot be imported: {failure}"))
+        return None
+    return worker
+
+
+def _gpus(worker: ModuleType) -> int:
+    """GPUs of this host, counted by a process of its own, because CUDA does not survive a fork."""
+    process = os.fork()
+    if process == 0:
+        os._exit(worker.gpus())
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def _set_environment() -> None:
+    """One host: gloo stays on the loopback interface, whatever the host's name resolves to."""
+    import socket
+
+    names = {name for _index, name in socket.if_nameindex()}
+    os.environ["GLOO_SOCKET_IFNAME"] = next((name for name in LOOPBACK_NAMES if name in names), "")
+
+
+def _be_rank(
+    rank: int, plan: Plan, worker: ModuleType, backend: str, report: int, folder: str, timeout_seconds: float
+) -> None:
+    """The life of a forked process; it does not return."""
+    code = 1
+    try:
+        _die_with_parent()
+        with Path(folder, f"rank-{rank}").open("wb") as errors:
+            os.dup2(errors.fileno(), 2)
+        worker.work(rank, plan, backend, f"{folder}/store", timeout_seconds, _speaker(rank, plan, report))
+        code = 0
+    except BaseException as failure:  # whatever it is, the parent is to hear of it before the process is gone
+        write(report, Raised(rank, f"{type(failure).__name__}: {failure}".splitlines()[0]))
+    finally:
+        os._exit(code)
+
+
+def _speaker(rank: int, plan: Plan, report: int) -> Callable[[Record], None]:
+    """How a rank reports; one that a test has planted to end dies, stops or raises as its check begins."""
+    check, signal_name = plan.deviation("end", rank, ("", ""))
+
+    def say(record: Record) -> None:
+        write(report, record)
+        if isinstance(record, Doing) and record.check == check and not record.operation:
+            if not signal_name:
+                raise RuntimeError("planted by a test")
+            os.kill(os.getpid(), getattr(signal, signal_name))
+
+    return say
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this process with its parent, should that be killed; only Linux can."""
+    if sys.platform == "linux":
+        import ctypes
+
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _see_them_out(processes: dict[int, int], report: int) -> None:
+    """Reap the ranks as they end; end them when nobody wants the run any more."""
+    wanted = True
+    while processes:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process:
+            write(report, Ended(processes.pop(process), os.waitstatus_to_exitcode(status)))
+        elif wanted and select.select([0], [], [], POLL_SECONDS)[0]:
+            wanted = False
+            for rank_process in processes:
+                os.kill(rank_process, signal.SIGKILL)
+        elif not wanted:
+            time.sleep(POLL_SECONDS)

@@ -1,0 +1,122 @@
+"""What is known of a run from its records: who has come how far, and, when it breaks, whose fault that is."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from shardlint.smoke.plan import Plan
+from shardlint.smoke.records import Cannot, Checked, Doing, Ended, Loaded, Raised, Record, Result, Started
+from shardlint.smoke.result import Claim
+
+SECONDARY = ("closed by peer", "reset by peer", "Timed out waiting", "received errors while waiting", "Broken pipe")
+"""How gloo reports that somebody else has gone: such errors follow from another rank's."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """The state of every rank, kept up record by record."""
+
+    plan: Plan
+    loaded: Loaded | None = None
+    cannot: str = ""
+    claims: list[Claim] = field(default_factory=list)
+    processes: dict[int, int] = field(default_factory=dict)
+    doing: dict[int, Doing] = field(default_factory=dict)
+    raised: dict[int, str] = field(default_factory=dict)
+    ended: dict[int, int] = field(default_factory=dict)
+    """Exit codes in the order of the ends."""
+    digests: dict[int, str] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        """One record more."""
+        match record:
+            case Loaded():
+                self.loaded = record
+            case Cannot():
+                self.cannot = record.reason
+            case Started():
+                self.processes[record.rank] = record.process
+            case Doing():
+                self.doing[record.rank] = record
+            case Checked():
+                group = self.plan.group_of(record.kind, record.rank)
+                self.claims.append(Claim(record.claim, record.kind, group, record.rank, record.ok, record.message))
+            case Result():
+                self.digests[record.rank] = record.digest
+            case Raised():
+                self.raised[record.rank] = record.error
+            case Ended():
+                self.ended[record.rank] = record.code
+
+    @property
+    def under_way(self) -> bool:
+        """Every rank has met the others: from here on, silence means that something hangs."""
+        return len(self.doing) == len(self.plan.ranks) and not any(
+            doing.check == "start-up" for doing in self.doing.values()
+        )
+
+    @property
+    def broken(self) -> bool:
+        """A rank has ended before its time."""
+        return any(self.ended.values())
+
+    def replica_claims(self) -> Iterator[Claim]:
+        """The judgement that no rank can make: replicas come to the same tensors."""
+        for twins in self.plan.twins:
+            digests = {rank: self.digests.get(rank) for rank in twins}
+            if None not in digests.values():
+                odd = [rank for rank, digest in digests.items() if digest != digests[twins[0]]]
+                message = f"ranks {odd} end with other tensors than rank {twins[0]}" if odd else ""
+                yield Claim("replicas", "twins", twins, twins[0], not odd, message)
+
+    def end_claims(self, reason: str, last_words: Mapping[int, str]) -> Iterator[Claim]:
+        """Whether each rank came to its end.
+
+        `reason` says why the run was ended where it did not end by itself, `last_words` what a rank wrote last.
+        """
+        faults = self._faults(reason, last_words)
+        for rank in self.plan.ranks:
+            if rank in faults:
+                yield Claim("ranks", "world", self.plan.world_of(rank), rank, False, faults[rank])
+            elif self.ended.get(rank) == 0:
+                yield Claim("ranks", "world", self.plan.world_of(rank), rank, True)
+
+    def _faults(self, reason: str, last_words: Mapping[int, str]) -> dict[int, str]:
+        """The ranks that are to blame: those that died of themselves, else those that keep others waiting."""
+        dead = [rank for rank, code in self.ended.items() if code]
+        if dead:
+            first = [rank for rank in dead if not self._is_secondary(rank)] or dead[:1]
+            return {rank: self._death(rank, last_words.get(rank, "")) for rank in first}
+        unfinished = [rank for rank in self.plan.ranks if rank not in self.ended]
+        stuck = [rank for rank in unfinished if not self._waits(rank)]
+        return {rank: f"{self._name(rank)} {self._place(rank)} {reason}" for rank in stuck or unfinished}
+
+    def _is_secondary(self, rank: int) -> bool:
+        return any(words in self.raised.get(rank, "") for words in SECONDARY)
+
+    def _waits(self, rank: int) -> bool:
+        return rank in self.doing and bool(self.doing[rank].operation)
+
+    def _death(self, rank: int, last_words: str) -> str:
+        code = self.ended[rank]
+        where = f"in {self.doing[rank].check}" if rank in self.doing else "before it began"
+        if rank in self.raised:
+            return f"{self._name(rank)} raised {where}: {self.raised[rank]}"
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"{self._name(rank)} {how} {where}" + (f": {last_words}" if last_words else "")
+
+    def _place(self, rank: int) -> str:
+        """Where a rank hangs, and who waits for it."""
+        doing = self.doing.get(rank)
+        if doing is None:
+            return "had not begun"
+        if doing.operation:
+            return f"was in {doing.check}, in {doing.operation} of {doing.kind} with ranks {list(doing.awaited)},"
+        waiting = [other for other, state in self.doing.items() if rank in state.awaited and other not in self.ended]
+        where = f"was in {doing.check}, in no collective,"
+        return where + (f" while ranks {sorted(waiting)} waited for it," if waiting else "")
+
+    def _name(self, rank: int) -> str:
+        return f"rank {rank} (process {self.processes[rank]})" if rank in self.processes else f"rank {rank}"

@@ -1,0 +1,91 @@
+"""What the processes of a run tell their parent: one JSON line each, through one pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+MOST_MESSAGE = 250  # characters: a line shorter than PIPE_BUF (512 bytes at least) never mixes with another's
+
+
+class Loaded(NamedTuple):
+    """torch is imported, and the devices are chosen."""
+
+    torch: str
+    backend: str
+
+
+class Cannot(NamedTuple):
+    """The run is over before it began."""
+
+    reason: str
+
+
+class Started(NamedTuple):
+    """A rank has a process."""
+
+    rank: int
+    process: int
+
+
+class Doing(NamedTuple):
+    """A rank enters a collective and waits for others, or (no operation) has left it."""
+
+    rank: int
+    check: str
+    operation: str = ""
+    kind: str = ""
+    awaited: tuple[int, ...] = ()
+
+
+class Checked(NamedTuple):
+    """A rank has judged one claim over one of its groups."""
+
+    rank: int
+    claim: str
+    kind: str
+    ok: bool
+    message: str = ""
+
+
+class Result(NamedTuple):
+    """A digest of what a rank ended with, to be compared with that of its twins."""
+
+    rank: int
+    digest: str
+
+
+class Raised(NamedTuple):
+    """An exception ends a rank."""
+
+    rank: int
+    error: str
+
+
+class Ended(NamedTuple):
+    """A rank's process is gone: its exit code, negative for a signal."""
+
+    rank: int
+    code: int
+
+
+Record = Loaded | Cannot | Started | Doing | Checked | Result | Raised | Ended
+
+KINDS: dict[str, Callable[..., Record]] = {
+    kind.__name__: kind for kind in (Loaded, Cannot, Started, Doing, Checked, Result, Raised, Ended)
+}
+
+
+def write(descriptor: int, record: Record) -> None:
+    """Write one record in one piece."""
+    fields = [field[:MOST_MESSAGE] if isinstance(field, str) else field for field in record]
+    line = json.dumps([type(record).__name__, *fields], ensure_ascii=False).encode() + b"\n"
+    os.write(descriptor, line)
+
+
+def parse(line: bytes) -> Record:
+    """The record of one line. Raises ValueError for what is none."""
+    name, *fields = json.loads(line)
+    return KINDS[name](*(tuple(field) if isinstance(field, list) else field for field in fields))
