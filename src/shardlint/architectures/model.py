@@ -31,6 +31,7 @@ class Model:
         self.kv_heads = self.number("num_key_value_heads")
         self.head_dim = self.number("head_dim")
         self.vocabulary = self.number("vocab_size")
+        self.sliding_window = self.number_or_none("sliding_window")
         self.tied_embeddings = self._fact("tie_word_embeddings") is True
 
     def _layers(self) -> int:

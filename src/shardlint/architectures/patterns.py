@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from shardlint.architectures.model import Model
 
+MAX_WINDOW_LAYERS = 28
+"""What Qwen's config classes take where the key is absent."""
+
 
 def listed_as_sliding(model: Model, otherwise: Sequence[int]) -> Sequence[int]:
     """The layers that `layer_types` calls sliding; `otherwise` where the config has no such list."""
@@ -17,19 +20,19 @@ def listed_as_sliding(model: Model, otherwise: Sequence[int]) -> Sequence[int]:
 
 def every_layer_slides(model: Model) -> Sequence[int]:
     """All layers as soon as there is a window at all (Mistral, Phi-3, Mixtral)."""
-    return listed_as_sliding(model, model.layers if model.odd("sliding_window") else ())
+    return listed_as_sliding(model, model.layers if model.sliding_window else ())
 
 
 def qwen_sliding_layers(model: Model) -> Sequence[int]:
     """A window counts only where it is switched on, and from `max_window_layers` upwards (Qwen2, Qwen3)."""
-    if not model.flag("use_sliding_window") or not model.odd("sliding_window"):
+    if not model.flag("use_sliding_window") or not model.sliding_window:
         return ()
-    return listed_as_sliding(model, model.layers[model.odd_number("max_window_layers", 0) :])
+    return listed_as_sliding(model, model.layers[model.odd_number("max_window_layers", MAX_WINDOW_LAYERS) :])
 
 
 def three_of_four_slide(model: Model) -> Sequence[int]:
     """All but each fourth layer, where there is a window (OLMo 3, EXAONE 4)."""
-    return listed_as_sliding(model, all_but_each(model, 4)) if model.odd("sliding_window") else ()
+    return listed_as_sliding(model, all_but_each(model, 4)) if model.sliding_window else ()
 
 
 def all_but_each(model: Model, period: int) -> Sequence[int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from shardlint.architectures.blocks.norms import norm
-from shardlint.architectures.model import Model
+from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.rows import CacheRow, Extent, Row
 
 HeadNorms = Literal["none", "per_head", "whole_width"]
@@ -39,28 +39,18 @@ def _head_norms(name: str, model: Model, head_norms: HeadNorms) -> tuple[Row, ..
     )
 
 
-def full_cache(model: Model, layers: Sequence[int] | None = None) -> CacheRow:
-    """Keys and values of every token."""
-    return _cache(model, model.layers if layers is None else layers)
-
-
-def sliding_cache(model: Model, layers: Sequence[int], window: int) -> CacheRow:
-    """Keys and values of the last `window` tokens."""
-    return _cache(model, layers, window)
+def caches(model: Model, sliding: Sequence[int]) -> tuple[CacheRow, ...]:
+    """Keys and values of every layer: of all tokens, or of the last `sliding_window` ones where it slides."""
+    slides = frozenset(sliding)
+    full = tuple(layer for layer in model.layers if layer not in slides)
+    if not sliding:
+        return (_cache(model, full),)
+    if model.sliding_window is None:
+        raise Missing(f"the config of {model.geometry.model_id} does not tell sliding_window")
+    windowed = _cache(model, sliding, model.sliding_window)
+    return (_cache(model, full), windowed) if full else (windowed,)
 
 
 def _cache(model: Model, layers: Sequence[int], window: int | None = None) -> CacheRow:
     heads = Extent(model.kv_heads, "kv_head")
     return CacheRow(layers, heads, 2 * model.head_dim, "full" if window is None else "sliding", window)
-
-
-def caches(model: Model, sliding: Sequence[int]) -> tuple[CacheRow, ...]:
-    """The caches of a model some of whose layers have a sliding window."""
-    slides = frozenset(sliding)
-    full = tuple(layer for layer in model.layers if layer not in slides)
-    rows = []
-    if full:
-        rows.append(full_cache(model, full))
-    if sliding:
-        rows.append(sliding_cache(model, sliding, model.odd_number("sliding_window")))
-    return tuple(rows)

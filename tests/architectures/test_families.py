@@ -1,0 +1,154 @@
+"""Which rows a family has, and when there are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardlint.architectures import Row, Rows, known_pieces, rows_of
+from shardlint.architectures.families import FAMILIES
+from shardlint.facts import Geometry
+from shardlint.facts.geometry import read
+from shardlint.findings import Unknown
+
+TINY: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "vocab_size": 1000,
+    "torch_dtype": "bfloat16",
+    "tie_word_embeddings": False,
+}
+EXPERTS = {"num_experts": 4, "num_local_experts": 4, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48}
+
+
+def geometry(architecture: str = "LlamaForCausalLM", **changes: Any) -> Geometry:
+    return read(TINY | {"architectures": [architecture], "model_type": ""} | changes, "a/model")
+
+
+def rows(architecture: str = "LlamaForCausalLM", **changes: Any) -> Rows:
+    found = rows_of(geometry(architecture, **changes))
+    assert isinstance(found, Rows), found
+    return found
+
+
+def row(found: Rows, name: str) -> Row:
+    (one,) = (row for row in found.weights if row.name.endswith(name))
+    return one
+
+
+def windows(found: Rows) -> dict[int, int | None]:
+    return {layer: cache.window for cache in found.caches for layer in cache.layers}
+
+
+@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
+    found = rows(architecture, **EXPERTS, sliding_window=16)
+    assert found.layers == 8
+    assert sorted(windows(found)) == list(range(8))
+    assert {row.stage for row in found.weights} & {"first", "ends", "each"}
+    assert all(row.layers for row in found.weights if row.stage == "layer")
+    assert all("#" in row.name for row in found.weights if row.stage == "layer")
+
+
+def test_a_family_that_is_not_described_says_what_would_settle_it() -> None:
+    found = rows_of(geometry("NewForCausalLM"))
+    assert isinstance(found, Unknown)
+    assert found.reason == "the weights of NewForCausalLM are not described"
+    assert found.settle_by
+
+
+@pytest.mark.parametrize("missing", ["hidden_size", "num_hidden_layers", "vocab_size", "intermediate_size"])
+def test_a_missing_number_is_named_and_not_guessed(missing: str) -> None:
+    found = rows_of(geometry(**{missing: None}))
+    assert isinstance(found, Unknown)
+    assert missing in found.reason
+
+
+def test_more_layers_than_any_model_has_are_not_believed() -> None:
+    assert isinstance(rows_of(geometry(num_hidden_layers=10**12)), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys", "qkv", "output"),
+    [
+        ("LlamaForCausalLM", {}, False, False),
+        ("LlamaForCausalLM", {"attention_bias": True}, True, True),
+        ("InternLMForCausalLM", {"bias": True}, True, True),
+        ("LlamaForCausalLM", {"bias": True, "qkv_bias": False}, False, True),
+        ("Qwen2ForCausalLM", {}, True, False),
+        ("Qwen3ForCausalLM", {"attention_bias": True}, True, True),
+        ("Glm4ForCausalLM", {}, True, False),
+        ("Glm4ForCausalLM", {"attention_bias": False}, False, False),
+        ("Qwen2MoeForCausalLM", EXPERTS, True, False),
+        ("Qwen2MoeForCausalLM", {**EXPERTS, "qkv_bias": False}, False, False),
+        ("StableLmForCausalLM", {"use_qkv_bias": True}, True, False),
+    ],
+)
+def test_biases_of_the_attention(architecture: str, keys: dict[str, Any], qkv: bool, output: bool) -> None:
+    found = rows(architecture, **keys)
+    assert (row(found, "qkv_proj").bias, row(found, "self_attn.o_proj").bias) == (qkv, output)
+
+
+def test_head_norms_are_a_head_wide_or_span_all_heads() -> None:
+    assert [out.elements for out in row(rows("Qwen3ForCausalLM"), "k_norm").outs] == [8]
+    assert [out.elements for out in row(rows("Olmo2ForCausalLM"), "k_norm").outs] == [16]
+    assert [out.piece for out in row(rows("Olmo2ForCausalLM"), "q_norm").outs] == ["whole"]
+
+
+def test_qwen_mixtures_have_dense_layers_between() -> None:
+    found = rows("Qwen3MoeForCausalLM", **EXPERTS, decoder_sparse_step=2, mlp_only_layers=[3])
+    assert tuple(row(found, "experts.w13").layers) == (1, 5, 7)
+    assert tuple(row(found, "mlp.gate_up_proj").layers) == (0, 2, 3, 4, 6)
+
+
+def test_only_the_router_of_qwen3_moe_is_an_ordinary_linear_layer() -> None:
+    assert row(rows("Qwen3MoeForCausalLM", **EXPERTS), "mlp.gate").quantisable
+    assert not row(rows("Qwen2MoeForCausalLM", **EXPERTS), "mlp.gate").quantisable
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys", "sliding"),
+    [
+        ("MistralForCausalLM", {"sliding_window": 16}, range(8)),
+        ("MistralForCausalLM", {}, ()),
+        ("Qwen2ForCausalLM", {"sliding_window": 16, "use_sliding_window": False}, ()),
+        ("Qwen2ForCausalLM", {"sliding_window": 16, "use_sliding_window": True, "max_window_layers": 6}, (6, 7)),
+        ("Gemma2ForCausalLM", {"sliding_window": 16}, (0, 2, 4, 6)),
+        ("Gemma3ForCausalLM", {"sliding_window": 16}, (0, 1, 2, 3, 4, 6, 7)),
+        ("Olmo3ForCausalLM", {"sliding_window": 16}, (0, 1, 2, 4, 5, 6)),
+        ("Olmo2ForCausalLM", {}, ()),
+        (
+            "Exaone4ForCausalLM",
+            {"sliding_window": 16, "layer_types": ["sliding_attention"] + ["full_attention"] * 7},
+            (0,),
+        ),
+    ],
+)
+def test_which_layers_slide(architecture: str, keys: dict[str, Any], sliding: Any) -> None:
+    found = windows(rows(architecture, **keys))
+    assert found == {layer: 16 if layer in sliding else None for layer in range(8)}
+
+
+def test_a_window_without_its_length_is_unknown() -> None:
+    found = rows_of(geometry("Gemma2ForCausalLM"))
+    assert isinstance(found, Unknown)
+    assert "sliding_window" in found.reason
+
+
+def test_heads_and_vocabulary_are_known_of_families_that_are_not() -> None:
+    pieces = [(extent.piece, extent.count) for row in known_pieces(geometry("NewForCausalLM")) for extent in row.outs]
+    assert pieces == [("query_head", 8), ("kv_head", 2), ("vocabulary", 1000)]
+
+
+def test_latent_attention_keeps_no_kv_heads() -> None:
+    latent = known_pieces(
+        geometry("DeepseekV3ForCausalLM", model_type="deepseek_v3", kv_lora_rank=512, qk_rope_head_dim=64)
+    )
+    assert [extent.piece for row in latent for extent in row.outs] == ["query_head", "vocabulary"]
