@@ -13,7 +13,8 @@ from shardlint.text.source import Fragment, Source
 Kind = Literal["yaml", "shell"]
 
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm")
-YAML_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".tpl")
+YAML_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".tpl", ".j2", ".gotmpl", ".tmpl", "template")
+_SUFFIX = re.compile(r"[^/\\.][^/\\]*\.[A-Za-z]\w*$")
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z|a)?sh\b")
 _YAML_START = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:---(?:\s|$)|%YAML|[\"']?[\w./-]+[\"']?\s*:(?:\s|$)|- |[\[{])")
 
@@ -38,8 +39,11 @@ class Parsed:
     problems: tuple[Problem, ...] = ()
 
 
-def kind_of(source: Source) -> Kind:
-    """By the name's ending and the first line, then by the look of the text. JSON counts as YAML."""
+def kind_of(source: Source) -> Kind | None:
+    """By the name's ending and the first line, then by the look of the text; None for other languages.
+
+    JSON counts as YAML. Text without an ending that tells (standard input, `serve`) is shell unless it looks like YAML.
+    """
     path = source.path.lower()
     if path.endswith(SHELL_SUFFIXES):
         return "shell"
@@ -47,14 +51,24 @@ def kind_of(source: Source) -> Kind:
         return "yaml"
     head = source.text[:4096].removeprefix("\ufeff")
     if head.startswith("#!"):
-        return "shell" if _SHEBANG.match(head) else "yaml"
-    return "yaml" if _YAML_START.match(head) else "shell"
+        return "shell" if _SHEBANG.match(head) else None
+    if _YAML_START.match(head):
+        return "yaml"
+    return None if _SUFFIX.search(path) else "shell"
 
 
 def documents(source: Source) -> Parsed:
-    """The documents of a file. Never raises for what the file says: see `Parsed.problems`."""
-    if kind_of(source) == "shell":
+    """The documents of a file; none for a language that is not read.
+
+    Never raises for what the file says: see `Parsed.problems`.
+    """
+    kind = kind_of(source)
+    if kind is None:
+        return Parsed()
+    if kind == "shell":
         return Parsed((Document(source, "shell", script=Fragment.whole(source)),))
     from shardlint.text import yaml
 
-    return yaml.documents(source)
+    parsed = yaml.documents(source)
+    guessed = not source.path.lower().endswith(YAML_SUFFIXES) and _SUFFIX.search(source.path) is not None
+    return Parsed() if guessed and parsed.problems else parsed  # it was no YAML after all (`vllm.service`)

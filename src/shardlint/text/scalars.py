@@ -122,7 +122,7 @@ def _block(raw: str, style: str, value: str) -> tuple[_Decoded, int]:
     chomping = next((mark for mark in header if mark in "+-"), "")
     lines = _lines(raw, header_end)
     if any(character.isdigit() for character in header):
-        indents = range(1, 1 + max((_indentation(raw, *line) for line in lines), default=0))
+        indents = range(1, 1 + max(1, *(_indentation(raw, *line) for line in lines), 1))
     else:
         indents = range(_first_indentation(raw, lines), 1 + _first_indentation(raw, lines))
     decoded = _Decoded()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -208,9 +209,11 @@ class _Reader:
         return Expander(self.fragment, self.variables.lookup, self.variables.assign).expand(start, end)
 
     def _fields(self, nodes: Sequence[Node]) -> list[_Field]:
+        runs = [list(run) for is_comment, run in groupby(nodes, lambda node: node.type == "comment") if not is_comment]
         return [
             _Field(value, start, end)
-            for start, end in _word_ranges(self.fragment.text, [self._range(node) for node in nodes])
+            for run in runs
+            for start, end in _word_ranges(self.fragment.text, [self._range(node) for node in run])
             for value in fields(self._pieces(start, end))
         ]
 

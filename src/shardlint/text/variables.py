@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shardlint.findings import Unknown
 from shardlint.text.source import MASK
-from shardlint.text.words import Array, Piece, Value, hole_of, text_of
+from shardlint.text.words import MAX_PIECES, Array, Piece, Value, hole_of, text_of
 
 
 @dataclass(slots=True)
@@ -43,6 +43,8 @@ class Variables:
         before = self.values.get(name)
         if before is None:
             self.assign(name, value)
+        elif len(before) + len(value) > MAX_PIECES:
+            self.forget(name, "it is too long", (*_flat(before), *_flat(value))[0])
         elif isinstance(before, list):
             self.assign(name, [*before, *(value if isinstance(value, list) else [value])])
         elif isinstance(value, list):

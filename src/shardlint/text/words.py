@@ -16,6 +16,7 @@ from shardlint.text.source import MASK, Fragment, Source
 MAX_DEPTH: Final = 32
 """Expansions inside expansions that are followed."""
 MAX_CHARACTERS: Final = 200_000
+MAX_PIECES: Final = 4_000
 """Of one value: `X=$X$X` doubles with every line."""
 
 
@@ -154,11 +155,10 @@ def word_of(value: Value, fragment: Fragment, start: int, end: int) -> Located[s
     text = text_of(value)
     pieces = [piece for piece in value if piece.text] or list(value[:1])
     foreign = [piece for piece in pieces if piece.used is not None]
-    if not pieces or (foreign and len(foreign) < len(pieces)):
-        return Located(text, span, spelled)
     if len(pieces) == 1:
         return Located(text, *pieces[0].place())
-    return _stretch(text, pieces) or Located(text, span, spelled)
+    stretch = _stretch(text, pieces) if len(foreign) == len(pieces) else None
+    return stretch or Located(text, span, spelled)
 
 
 def value_of(value: Value) -> Located[str] | Unknown:
@@ -176,6 +176,8 @@ def value_of(value: Value) -> Located[str] | Unknown:
 
 def _stretch(text: str, pieces: list[Piece]) -> Located[str] | None:
     """Several pieces that stand one after another in one place."""
+    if not pieces:
+        return None
     source = pieces[0].source
     ranges = [piece.written or (piece.start, piece.end) for piece in pieces]
     ordered = all(before[1] <= after[0] for before, after in pairwise(ranges))
@@ -233,8 +235,8 @@ class Expander:
         while at < end:
             at = self._step(at, end, double, out)
         self._depth -= 1
-        if sum(len(piece.text) for piece in out) > MAX_CHARACTERS:
-            return [self._unknown(start, end, f"it is longer than {MAX_CHARACTERS} characters")]
+        if len(out) > MAX_PIECES or sum(len(piece.text) for piece in out) > MAX_CHARACTERS:
+            return [self._unknown(start, end, "it is too long")]
         return out
 
     def _step(self, at: int, end: int, double: bool, out: list[Piece]) -> int:
@@ -258,7 +260,8 @@ class Expander:
             return close + 1
         if character == '"' and not double:
             close = closing(self.text, at + 1, '"', end)
-            out.append(self._piece("", at, min(close + 1, end), quoted=True))
+            if close == at + 1:
+                out.append(self._piece("", at, close, quoted=True))
             out.extend(self.expand(at + 1, close, double=True))
             return close + 1
         self._literal(at, at + 1, double, out)
