@@ -87,6 +87,10 @@ def side_files(folder: Path, file: str, config: Mapping[str, Any]) -> dict[str, 
 
 
 def source_of(entry: Mapping[str, Any]) -> str:
+    return _source_of(entry).replace("pypi:", "PyPI package ")
+
+
+def _source_of(entry: Mapping[str, Any]) -> str:
     if entry["kind"] == "verbatim" and entry.get("hub_verified_for_this_id"):
         return f"config.json of the model ({entry['source']}), equal to the hub's file"
     if entry["kind"] == "reconstructed":

@@ -56,6 +56,12 @@ def write(name: str, rows: Iterable[dict[str, Any]]) -> None:
     print(f"{name}: {text.count(chr(10))} rows, {len(text.encode()):,} bytes")
 
 
+def public(source: str) -> str:
+    """The source in words that mean something to a reader who has only the public repositories."""
+    source = re.sub(r"labels counted in [^;]*", "node labels in public manifests", source)
+    return re.sub(r" \(mirror HEAD\)| mirrors?\b", "", source).replace("corpus manifest", "public manifest")
+
+
 def shown(identifier: str) -> str:
     """h100-sxm5-80gb -> H100 SXM5 80GB."""
     return " ".join(NAMES.get(word, word.upper()) for word in identifier.split("-"))
@@ -63,10 +69,10 @@ def shown(identifier: str) -> str:
 
 def accelerator(row: dict[str, Any]) -> dict[str, Any]:
     facts = {ours: row[theirs] for theirs, ours in ROW.items() if row.get(theirs) is not None}
-    source = "; ".join(row["source"].split("; ")) + f"; memory: {row['memory_basis']}"
+    source = f"{public(row['source'])}; memory: {row['memory_basis']}"
     if row.get("uncertain"):
         source += f"; uncertain: {'; '.join(row['uncertain'])}"
-    return {"id": row["id"], "name": shown(row["id"]), **facts, "source": source}
+    return {"id": row["id"], "name": shown(row["id"]), **facts, "source": public(source)}
 
 
 def spellings(cards: list[dict[str, Any]], aliases: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -95,6 +101,7 @@ def machines(rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         facts = {ours: row[theirs] for theirs, ours in MACHINE.items() if row.get(theirs) is not None}
         if facts.get("link") == "none" and (facts.get("gpus") or 0) > 1:
             facts["link"] = "pcie"
+        facts["source"] = public(facts["source"])
         yield {"id": row["name"].lower(), "name": row["name"], **facts}
         taken.add(row["name"].lower())
     for row in rows:

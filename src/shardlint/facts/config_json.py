@@ -31,14 +31,18 @@ COUNTS = (
     "num_global_key_value_heads swa_num_key_value_heads swa_num_attention_heads "
     "num_hidden_layers n_layer n_layers num_layers decoder_layers encoder_layers "
     "hidden_size n_embd n_embed d_model head_dim hidden_size_per_head attention_head_dim kv_channels "
-    "global_head_dim swa_head_dim intermediate_size n_inner ffn_dim ffn_hidden_size d_ff decoder_ffn_dim "
-    "moe_intermediate_size expert_ffn_hidden_size vocab_size padded_vocab_size "
-    "num_experts moe_num_experts n_routed_experts num_local_experts "
-    "num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_top_k moe_k "
+    "global_head_dim swa_head_dim vocab_size padded_vocab_size "
     "kv_lora_rank q_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim "
     "max_position_embeddings n_positions max_seq_len seq_length model_max_length max_target_positions "
     "max_sequence_length max_seq_length seq_len expansion_ratio"
 )
+COUNTS_OF_LAYERS = (
+    "intermediate_size n_inner ffn_dim ffn_hidden_size d_ff decoder_ffn_dim "
+    "moe_intermediate_size expert_ffn_hidden_size "
+    "num_experts moe_num_experts n_routed_experts num_local_experts "
+    "num_experts_per_tok num_experts_per_token top_k_experts moe_topk moe_top_k moe_k"
+)
+"""Counts that may be a list with one entry for each layer."""
 FLAGS = "multi_query new_decoder_architecture multi_query_attention use_sliding_window tie_word_embeddings"
 WORDS = "model_type torch_dtype dtype"
 OBJECTS = "quantization_config compression_config attn_config ffn_config"
@@ -121,9 +125,9 @@ def _validator() -> SchemaValidator:
     from pydantic_core import SchemaValidator, core_schema
 
     count = core_schema.int_schema(strict=True, ge=0, le=LARGEST_COUNT)
-    counts = core_schema.union_schema([count, core_schema.list_schema(count, strict=True)])
     kinds = (
-        (COUNTS, counts),
+        (COUNTS, count),
+        (COUNTS_OF_LAYERS, core_schema.union_schema([count, core_schema.list_schema(count, strict=True)])),
         ("sliding_window", core_schema.int_schema(strict=True, ge=-1, le=LARGEST_COUNT)),
         (FLAGS, core_schema.bool_schema(strict=True)),
         (WORDS, core_schema.str_schema(strict=True)),

@@ -79,10 +79,9 @@ def read(
     `source` is the text of config.json, so that facts can say where they stand; a catalogue row gives its id.
     """
     reading = Reading(config, side_files or {}, source, catalogue_id)
-    architectures = config.get("architectures")
     return Geometry(
         model_id,
-        architectures[0] if isinstance(architectures, list) and architectures else "",
+        _architecture(config),
         str(config.get("model_type") or ""),
         Facts(reading),
         reading.text,
@@ -92,3 +91,21 @@ def read(
         assumption,
         reading.model_type,
     )
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    """The first of `architectures`, or the class that vLLM serves in its place; empty where none is named."""
+    architectures = config.get("architectures")
+    if not isinstance(architectures, list) or not architectures:
+        return ""
+    first = str(architectures[0])
+    key, with_tower = TOWER_CLASSES.get(str(config.get("model_type")), ("", ""))
+    return with_tower if config.get(key) and first.endswith("ForCausalLM") else first
+
+
+TOWER_CLASSES: Mapping[str, tuple[str, str]] = {
+    "deepseek_v4": ("vision_n_layers", "DeepseekV4ForConditionalGeneration"),
+    "mimo_v2": ("vision_config", "MiMoV2OmniForCausalLM"),
+    "mimo_v2_flash": ("vision_config", "MiMoV2OmniForCausalLM"),
+}
+"""Model type -> the key of a tower, and the class that vLLM takes in place of the text-only one where it is there."""

@@ -56,11 +56,13 @@ def _card(text: str) -> tuple[int, Accelerator]:
 def accelerator(name: str, gigabytes: float | None) -> Accelerator:
     """The card of that name and size; ValueError with the sentence for the user where there is none."""
     form = _FORM.search(name)
-    cards = accelerators.find(name) or (accelerators.find(name[: form.start()]) if form else ())
+    variants = accelerators.find(name[: form.start()]) if form else ()
+    if form and variants:
+        cards = accelerators.of_form(variants, form[1].lower().rstrip("0123456789")) or _none_such(name, variants)
+    else:
+        cards = accelerators.find(name)
     if not cards:
         return _unknown(name, gigabytes)
-    if form:
-        cards = accelerators.of_form(cards, form[1].lower()[:4].rstrip("0123456789")) or _none_such(name, cards)
     if gigabytes is not None:
         cards = accelerators.of_memory(cards, gigabytes) or _none_such(f"{name}:{gigabytes:g}", cards)
     return cards[0] if len(cards) == 1 else _chosen(name, gigabytes, cards)

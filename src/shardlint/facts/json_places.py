@@ -28,12 +28,10 @@ def place_of(source: Source, path: Sequence[str]) -> Span | None:
             keys.append(None)
         elif mark in "}]":
             del keys[-1:]
-        elif mark[0] == '"' and len(keys) == len(path) and (gap := _GAP.match(text, token.end())):
+        elif mark[0] == '"' and 0 < len(keys) <= len(path) and (gap := _GAP.match(text, token.end())):
             keys[-1] = json.loads(mark, strict=False)
             if keys == list(path):
                 found = _value_span(source, gap.end())
-        elif mark[0] == '"' and 0 < len(keys) < len(path) and _GAP.match(text, token.end()):
-            keys[-1] = mark[1:-1]
     return found
 
 

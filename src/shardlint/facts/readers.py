@@ -179,9 +179,12 @@ def _chatglm_kv_heads(reading: Reading) -> Located[int] | None:
 
 
 def _bigcode_kv_heads(reading: Reading) -> Located[int] | None:
-    if reading.model_type == "gpt_bigcode" and reading.value("multi_query") is not False:
+    if reading.model_type != "gpt_bigcode":
+        return None
+    if reading.value("multi_query") is not False:
         return reading.derived(1, "gpt_bigcode with multi_query: 1 KV head")
-    return None
+    heads = reading.value("num_attention_heads")
+    return reading.derived(heads, "multi_query is false") if heads else None
 
 
 def _blocks(reading: Reading) -> list[Mapping[str, Any]]:
@@ -255,7 +258,7 @@ def num_experts_per_tok(reading: Reading) -> Maybe[int]:
     return found.with_value(max(found.value, default=0)) if isinstance(found.value, list) else found
 
 
-def moe_intermediate_size(reading: Reading) -> Maybe[int | None]:
+def moe_intermediate_size(reading: Reading) -> Maybe[Any]:
     """The width of one routed expert; None for a dense model."""
     experts = num_experts(reading)
     if isinstance(experts, Located) and not experts.value:
@@ -263,14 +266,14 @@ def moe_intermediate_size(reading: Reading) -> Maybe[int | None]:
     if found := first_number(reading, ("moe_intermediate_size", "expert_ffn_hidden_size")):
         return found
     if reading.model_type in EXPERT_WIDTH_IS_INTERMEDIATE:
-        return plain("intermediate_size")(reading)
+        return intermediate_size(reading)
     return absent(reading, "moe_intermediate_size")
 
 
 def intermediate_size(reading: Reading) -> Maybe[int]:
     """The width of a dense feed-forward layer."""
     if found := reading.located("intermediate_size"):
-        return found
+        return _of_all_layers(found, "intermediate_size")
     hidden = reading.value("hidden_size")
     if reading.model_type in FOUR_TIMES_HIDDEN and hidden:
         times = reading.value("expansion_ratio") or 4
@@ -278,6 +281,15 @@ def intermediate_size(reading: Reading) -> Maybe[int]:
     if _blocks(reading):
         return Unknown("intermediate_size differs from layer to layer (block_configs)")
     return absent(reading, "intermediate_size")
+
+
+def _of_all_layers(found: Located[Any], name: str) -> Maybe[int]:
+    """The one value of a list with an entry for each layer, where they agree."""
+    if not isinstance(found.value, list):
+        return found
+    if len(set(found.value)) == 1:
+        return found.with_value(found.value[0])
+    return Unknown(f"{name} differs from layer to layer", found.span)
 
 
 def max_position_embeddings(reading: Reading) -> Maybe[int]:
