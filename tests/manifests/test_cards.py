@@ -149,3 +149,11 @@ def test_a_resource_name_may_name_the_device(read):
     got = read(pod("{limits: {nvidia.com/mig-3g.40gb: 1}}"))
     assert got.only.gpu.value == "nvidia.com/mig-3g.40gb"
     assert read(pod("{limits: {nvidia.com/gpu: 1}}")).only.gpu is None
+
+
+def test_templated_blocks_are_unknown_and_not_absent(read):
+    got = read(
+        "kind: Pod\nspec:\n  nodeSelector: {{ .Values.selector }}\n  containers:\n  - resources: {{ .Values.resources }}\n"
+    )
+    assert (got.only.gpu.reason, got.only.gpus_per_pod.reason) == ("templated", "templated")
+    assert got.cut(got.only.gpu) == "{{ .Values.selector }}"

@@ -57,11 +57,11 @@ def test_a_script_gives_one_launch_per_command(read, words):
 def test_references_are_replaced_from_the_environment(read, words):
     got = read(
         deployment(
-            'command: [vllm, serve, $(MODEL), "--tp=$(TP)", $(TP), "$(OTHER)", "$$(TP)"], '
+            'command: [vllm, serve, $(MODEL), "--tp=$(TP)", $(TP), "$(OTHER)", "$$HOME"], '
             'env: [{name: ORG, value: org}, {name: MODEL, value: "$(ORG)/model"}, {name: TP, value: "4"}]'
         )
     )
-    assert words(got.only)[2:] == ["org/model", "--tp=4", "4", "$(OTHER)", "$(TP)"]
+    assert words(got.only)[2:] == ["org/model", "--tp=4", "4", "<$(OTHER)>", "<$HOME>"]
     assert got.cut(got.only.argv[3]) == "--tp=$(TP)"
     assert got.only.argv[4].span.column > got.source.text.index('value: "4"') - got.source.text.rindex("\n", 0, -1)
 

@@ -6,10 +6,10 @@ module with `NAME`, `FILES` and `launches`: it is found by being here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Protocol, cast
 
 from shardlint.deployment import Launch
@@ -33,7 +33,8 @@ class Form(Protocol):
 @lru_cache(maxsize=1)
 def forms() -> tuple[Form, ...]:
     """Every form, by name."""
-    names = sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+    files = os.listdir(os.path.dirname(__file__))  # noqa: PTH120, PTH208 pathlib costs 5 ms
+    names = sorted({file.partition(".")[0] for file in files if "." in file and not file.startswith(("_", "."))})
     return tuple(cast(Form, import_module(f"{__name__}.{name}")) for name in names)
 
 

@@ -9,21 +9,15 @@ from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
-_CARD = re.compile(
-    r"""(?: ^ | [./_-] ) (?:
-        gpu [._-]? (?: product (?:[.-]name)? | name | model | type | class | accelerator )
-        | gke (?: -tpu )? -accelerator
-        | accelerator (?: [._-]? (?: name | type | model ) )?
-        | npu [._-]? (?: name | type )
-    ) $ | ^gpu\.nvidia\.com/(?: class | model )$ | ^gpu\.intel\.com/product$ | ^(?: gpu | card )$
-    """,
-    re.VERBOSE,
-)
-"""Label keys whose value names a card."""
-_MACHINE = re.compile(r"(?:^|[./-])instance-type$|^crusoe\.ai/instance\.class$|(?:^|/)machine-type$")
-"""Label keys whose value names a machine."""
-_CLASS = re.compile(r"(?:^|/)compute-class$")
-"""Label keys whose value may name either."""
+_CARD_ENDINGS = (
+    "gpuproduct", "gpuproductname", "gpuname", "gpumodel", "gputype", "gpuclass", "gpuaccelerator", "accelerator",
+    "acceleratorname", "acceleratortype", "acceleratormodel", "nputype", "npuname",
+)  # fmt: skip
+"""What label keys whose value names a card end with, without their dots and dashes."""
+_CARD_KEYS = frozenset(("gpu.nvidia.com/class", "gpu.nvidia.com/model", "gpu.intel.com/product", "gpu", "card"))
+_MACHINE_ENDINGS = ("instancetype", "instanceclass", "machinetype")
+_CLASS_ENDINGS = ("computeclass",)
+"""Such a class may be named after a card or a machine."""
 _NO_NAME = re.compile(r"(?i)true|false|yes|no|present|enabled|nvidia|amd|intel|gpu|cuda|rocm|\d*")
 _PLACEHOLDER = re.compile(r"(?i)\breplaced?\b|\byour\b|<.*>|__.+__|\bchange-?me\b|\bplaceholder\b|\btodo\b")
 _ONE_OF = "several values are allowed"
@@ -32,11 +26,22 @@ _ONE_OF = "several values are allowed"
 def named(spec: Node) -> Maybe[str] | None:
     """The card, else the machine, that a pod spec selects; None where no selector names one."""
     labels = [*_selector(spec), *_affinity(spec)]
-    for keys in (_CARD, _MACHINE, _CLASS):
+    for endings in (_CARD_ENDINGS, _MACHINE_ENDINGS, _CLASS_ENDINGS):
         for key, value in labels:
-            if keys.search(key) and not _says_nothing(value):
+            if _is_key(key, endings) and not _says_nothing(value):
                 return _unless_placeholder(value)
-    return None
+    return next(
+        (_templated(node) for name in ("nodeSelector", "affinity") if (node := spec.get(name)) and node.templated), None
+    )
+
+
+def _is_key(key: str, endings: tuple[str, ...]) -> bool:
+    plain = key.lower().replace("-", "").replace("_", "").replace(".", "")
+    return plain.endswith(endings) or (endings is _CARD_ENDINGS and key in _CARD_KEYS)
+
+
+def _templated(node: Node) -> Unknown:
+    return Unknown("templated", node.span, node.spelled, settle_by="render the template first")
 
 
 def _says_nothing(value: Maybe[str]) -> bool:

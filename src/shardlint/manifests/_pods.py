@@ -17,9 +17,9 @@ from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence, walk
 
 
-def launch_of(item: Mapping, form: str) -> Launch:
-    """What all launches of an object share."""
-    return Launch(name(item), text(item.get("kind")), form, place(item))
+def launch_of(item: Mapping, form: str, copies: Node | None = None) -> Launch:
+    """What all launches of an object share; `copies` is where their number is written."""
+    return Launch(name(item), text(item.get("kind")), form, place(item), replicas=number(copies))
 
 
 def number(node: Node | None) -> Maybe[int] | None:
@@ -47,7 +47,7 @@ def container_launches(
     shared = replace(
         base,
         image=_image(container),
-        gpu=_cards.named(spec) or _resources.slice_name(container),
+        gpu=_cards.named(spec) or _resources.device_name(container),
         unit=f"{base.unit or base.name}/{base.role}/{text(container.get('name'))}",
     )
     for command in started(entrypoint, arguments, env, word):

@@ -9,26 +9,40 @@ from shardlint.manifests import _devices
 from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar
 
-_COUNTED = re.compile(
-    r"""
-    nvidia\.com/(?: gpu | gpu\.shared | pgpu | mig-[\w.]+ | (?:gpu-)?[a-z]{0,3}\d+[\w-]* )
-    | amd\.com/gpu
-    | (?:gpu\.)?intel\.com/(?: gpu | i915 | xe )
-    | habana\.ai/gaudi
-    | google\.com/tpu
-    | aws\.amazon\.com/neuron(?: core | device )?
-    | huawei\.com/Ascend\w+
-    | volcano\.sh/vgpu-number
-    | aliyun\.com/gpu-count
-    | (?: deviceclass\.resource\.kubernetes\.io/ ) [\w.-]+
-    | rebellions\.ai/ATOM | tenstorrent\.com/[\w-]+ | furiosa\.ai/[\w-]+ | enflame\.com/gcu
-    | kunlunxin\.com/vxpu | cambricon\.com/(?:vmlu|mlu) | hygon\.com/dcu\w* | iluvatar\.ai/[\w-]*gpu
-    | metax-tech\.com/[sv]?gpu | mthreads\.com/v?gpu | birentech\.com/gpu
-    """,
-    re.VERBOSE,
+_PLAIN = frozenset(
+    (
+        "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/pgpu", "amd.com/gpu", "gpu.intel.com/i915",
+        "gpu.intel.com/xe", "intel.com/gpu", "google.com/tpu", "volcano.sh/vgpu-number", "aliyun.com/gpu-count",
+        "cambricon.com/mlu", "cambricon.com/vmlu", "enflame.com/gcu", "kunlunxin.com/vxpu", "mthreads.com/vgpu",
+        "metax-tech.com/gpu", "metax-tech.com/sgpu", "birentech.com/gpu",
+    )
+)  # fmt: skip
+"""Resource names whose unit is one device, of which they do not say the kind."""
+_KINDS = frozenset(
+    (
+        "habana.ai/gaudi",
+        "aws.amazon.com/neuron",
+        "aws.amazon.com/neuroncore",
+        "aws.amazon.com/neurondevice",
+        "rebellions.ai/ATOM",
+    )
 )
-"""Resource names whose unit is one device."""
-_SHARES = re.compile(r"koordinator\.sh/gpu(-core)?|tencent\.com/vcuda-core|aliyun\.com/gpu-mem|volcano\.sh/gpu-memory")
+_KIND_PREFIXES = (
+    "nvidia.com/mig-", "aws.amazon.com/neuron", "huawei.com/Ascend", "tenstorrent.com/", "furiosa.ai/", "hygon.com/dcu", "iluvatar.ai/",
+    "deviceclass.resource.kubernetes.io/",
+)  # fmt: skip
+"""Resource names whose unit is one device, and which say of what kind."""
+_RENAMED = re.compile(r"nvidia\.com/(?:gpu-)?[a-z]{0,3}\d+[\w-]*")
+"""Names that a cluster gives to its own cards in the device plugin (`nvidia.com/h100`)."""
+_SHARES = frozenset(
+    (
+        "koordinator.sh/gpu",
+        "koordinator.sh/gpu-core",
+        "tencent.com/vcuda-core",
+        "aliyun.com/gpu-mem",
+        "volcano.sh/gpu-memory",
+    )
+)
 """Resource names that count percent or memory of a card."""
 
 
@@ -38,17 +52,24 @@ def requested(container: Node) -> Maybe[int] | None:
         amounts = container.get("resources", part)
         if isinstance(amounts, Mapping) and (found := _devices_in(amounts)):
             return _devices.added(found)
+    resources = container.get("resources")
+    if resources is not None and resources.templated:
+        return Unknown("templated", resources.span, resources.spelled, settle_by="render the template first")
     return None
 
 
-def slice_name(container: Node) -> Located[str] | None:
+def device_name(container: Node) -> Located[str] | None:
     """The resource name where it names the kind of device as well (`nvidia.com/mig-3g.40gb`, `habana.ai/gaudi`)."""
     for part in ("limits", "requests"):
         amounts = container.get("resources", part)
         for key, _ in amounts.items() if isinstance(amounts, Mapping) else ():
-            if _COUNTED.fullmatch(key.text.strip()) and not key.text.strip().endswith(("/gpu", "/gpu.shared", "/pgpu")):
+            if _names_kind(key.text.strip()):
                 return Located(key.text.strip(), key.span, key.spelled)
     return None
+
+
+def _names_kind(name: str) -> bool:
+    return name in _KINDS or name.startswith(_KIND_PREFIXES) or bool(_RENAMED.fullmatch(name))
 
 
 def _devices_in(amounts: Mapping) -> list[Maybe[int]]:
@@ -57,8 +78,8 @@ def _devices_in(amounts: Mapping) -> list[Maybe[int]]:
         name = key.text.strip()
         if not isinstance(amount, Scalar) or amount.is_null:
             continue
-        if _COUNTED.fullmatch(name):
+        if name in _PLAIN or _names_kind(name):
             found.append(_devices.count(value_of(amount)))
-        elif _SHARES.fullmatch(name):
+        elif name in _SHARES:
             found.append(Unknown(f"{name} counts shares of a card", key.span, key.spelled))
     return found

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shardlint.deployment import Word
 from shardlint.findings import Maybe, Span
 from shardlint.manifests._splices import word_of
-from shardlint.text import shell
 from shardlint.text.source import Fragment
+
+if TYPE_CHECKING:
+    from shardlint.text.shell import Command
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
 _INITS = re.compile(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
@@ -40,6 +43,8 @@ def started(
     words = [*entrypoint, *arguments]
     script = script_index([fragment.text for fragment in words])
     if script is not None:
+        from shardlint.text import shell  # most containers name their words, and need no shell
+
         for command in shell.read(words[script], env, words[script + 2 :]).commands:
             if command.words:
                 surroundings = {**env, **command.env}
@@ -49,7 +54,7 @@ def started(
     yield Started(argv, env, argv[0].span if argv else None, entrypoint_of_image=not entrypoint)
 
 
-def first_word(command: shell.Command) -> Span:
+def first_word(command: Command) -> Span:
     """Where the command stands; a first word that came from a variable stands elsewhere (`"$PYTHON" -m ...`)."""
     first, whole = command.words[0].span, command.span
     inside = first is not None and (whole.line, whole.column) <= (first.line, first.column) < (

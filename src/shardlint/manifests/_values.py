@@ -15,6 +15,8 @@ NO_ENV: Mapping[str, Maybe[str]] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 _PLACEHOLDER = re.compile(r"\$\{\w+\}|\$[A-Z_][A-Z0-9_]*\b")
 """What envsubst and OpenShift templates fill in; Kubernetes itself knows only `$(NAME)`."""
+_UNSET = re.compile(r"\$\([A-Za-z_][\w.-]*\)")
+"""A reference that was not replaced: its variable comes from another file, or was forgotten."""
 
 
 def value_of(scalar: Scalar, env: Mapping[str, Maybe[str]] = NO_ENV) -> Maybe[str]:
@@ -26,12 +28,16 @@ def value_of(scalar: Scalar, env: Mapping[str, Maybe[str]] = NO_ENV) -> Maybe[st
 
 
 def word(fragment: Fragment) -> Maybe[str]:
-    """A fragment as one word; Unknown where it holds a placeholder."""
+    """A fragment as one word; Unknown where it holds a placeholder or a reference to nothing."""
     found = word_of(fragment)
-    if isinstance(found, Unknown) or (placeholder := _PLACEHOLDER.search(found.value)) is None:
+    if isinstance(found, Unknown) or "$" not in found.value:
         return found
-    reason = f"{placeholder.group()} is a placeholder, filled in before the file is applied"
-    return Unknown(reason, found.span, found.spelled)
+    if (placeholder := _PLACEHOLDER.search(found.value)) is not None:
+        reason = f"{placeholder.group()} is a placeholder, filled in before the file is applied"
+        return Unknown(reason, found.span, found.spelled)
+    if (unset := _UNSET.search(found.value)) is not None:
+        return Unknown(f"{unset.group()} is not set in this file", found.span, found.spelled)
+    return found
 
 
 def fragments(node: Node | None, env: Mapping[str, Maybe[str]]) -> list[Fragment]:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 
 from shardlint.deployment import Launch
-from shardlint.findings import Maybe, Unknown
-from shardlint.manifests import _devices
-from shardlint.manifests._compose_cards import reserved
-from shardlint.manifests._compose_service import Project, Service, bases
-from shardlint.manifests._dotenv import variables_of
-from shardlint.manifests._objects import text
-from shardlint.manifests._splices import word_of
-from shardlint.manifests._started import started
 from shardlint.text.documents import Document
-from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
-from shardlint.text.source import Library, Source
+from shardlint.text.nodes import Mapping
+from shardlint.text.source import Library
 
 NAME = "docker-compose"
 FILES = ("*compose*.yaml", "*compose*.yml")
@@ -27,57 +18,6 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
     services = document.root.get("services") if document.root is not None else None
     if not isinstance(services, Mapping) or document.root is None or document.root.get("apiVersion"):
         return
-    project = Project(document.source, library)
-    for key, own in services.items():
-        if isinstance(own, Mapping):
-            at = Launch(f"service/{key.text}", "service", NAME, key.span, unit=key.text)
-            yield from _service_launches(Service((own, *bases(own, services, project)), project), at)
+    from shardlint.manifests import _compose  # only Compose files need it
 
-
-def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
-    env = _environment(service)
-    cards = _devices.from_runtime(reserved(service, env), env)
-    copies = service.word("deploy", "replicas") or service.word("scale")
-    shared = replace(base, image=service.word("image"), replicas=_devices.count(copies) if copies else None)
-    for command in started(service.fragments("entrypoint"), service.fragments("command"), env):
-        yield replace(
-            shared,
-            at=command.at or base.at,
-            argv=command.argv,
-            env=command.env,
-            entrypoint_of_image=command.entrypoint_of_image,
-            gpus_per_pod=_devices.usable(cards, command.env),
-            conditional=command.conditional,
-        )
-
-
-def _environment(service: Service) -> dict[str, Maybe[str]]:
-    env: dict[str, Maybe[str]] = {}
-    for layer in reversed(service.layers):
-        for path in _env_files(layer.get("env_file")):
-            beside = service.project.sibling(path)
-            env.update(variables_of(beside) if isinstance(beside, Source) else {})
-        env.update(_written(layer.get("environment"), service.project))
-    return env
-
-
-def _env_files(node: Node | None) -> Iterator[str]:
-    for entry in node if isinstance(node, Sequence) else (node,):
-        if path := text(entry) or (text(entry.get("path")) if entry is not None else ""):
-            yield path
-
-
-def _written(node: Node | None, project: Project) -> Iterator[tuple[str, Maybe[str]]]:
-    """`environment` as a mapping, or as a list of `NAME=value`."""
-    for key, written in node.items() if isinstance(node, Mapping) else ():
-        yield key.text, project.word(written) or _of_caller(written)
-    for entry in node if isinstance(node, Sequence) else ():
-        if isinstance(entry, Scalar):
-            fragment = project.fragment(entry)
-            name, equals, _ = fragment.text.partition("=")
-            rest = fragment.part(len(name) + 1, len(fragment.text)) if equals else None
-            yield name, word_of(rest) if rest is not None else _of_caller(entry)
-
-
-def _of_caller(node: Node) -> Unknown:
-    return Unknown("taken from the environment of whoever starts Compose", node.span, node.spelled)
+    yield from _compose.launches_of(services, NAME, document, library)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.findings import Unknown
-from shardlint.manifests import _pods
 from shardlint.manifests._objects import YAML_FILES, of_kind, place
 from shardlint.text.documents import Document
 from shardlint.text.source import Library
@@ -19,6 +18,8 @@ FILES = YAML_FILES
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every DaemonSet in the document."""
     for item in of_kind(document, "DaemonSet"):
+        from shardlint.manifests import _pods  # only where there is a pod to read
+
         copies = Unknown("a DaemonSet runs one pod on every matching node", place(item))
         base = replace(_pods.launch_of(item, NAME), replicas=copies)
         yield from _pods.launches(item.get("spec", "template", "spec"), base, document)

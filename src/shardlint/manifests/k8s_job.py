@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from shardlint.deployment import Launch
-from shardlint.manifests import _pods
 from shardlint.manifests._objects import YAML_FILES, kind, of_kind, text
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Sequence
@@ -19,8 +18,10 @@ FILES = YAML_FILES
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every Job, CronJob and JobSet in the document; pods that run side by side are the copies."""
     for item in of_kind(document, "Job", "CronJob", "JobSet"):
+        from shardlint.manifests import _pods  # only where there is a pod to read
+
         for part, job in _job_specs(item):
-            base = replace(_pods.launch_of(item, NAME), unit=part, replicas=_pods.number(job.get("parallelism")))
+            base = replace(_pods.launch_of(item, NAME, job.get("parallelism")), unit=part)
             yield from _pods.launches(job.get("template", "spec"), base, document)
 
 

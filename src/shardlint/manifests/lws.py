@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _pods
-from shardlint.manifests._environment import AT_RUN_TIME
 from shardlint.manifests._objects import YAML_FILES, of_kind
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping
@@ -21,10 +19,11 @@ FILES = YAML_FILES
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of leader and workers of every LeaderWorkerSet in the document."""
     for item in of_kind(document, "LeaderWorkerSet"):
+        from shardlint.manifests import _pods  # only where there is a pod to read
+
         size = _pods.number(item.get("spec", "leaderWorkerTemplate", "size"))
         base = replace(
-            _pods.launch_of(item, NAME),
-            replicas=_pods.number(item.get("spec", "replicas")),
+            _pods.launch_of(item, NAME, item.get("spec", "replicas")),
             pods=size or Located(1, origin="default", source="a LeaderWorkerSet without a size"),
         )
         base = replace(base, group=f"{base.name}:{base.at.line}:{base.at.column}")
@@ -33,6 +32,8 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
 
 def _roles(item: Mapping, base: Launch, document: Document) -> Iterator[Launch]:
     """Leader and worker; a worker template alone serves both."""
+    from shardlint.manifests import _pods
+
     template = item.get("spec", "leaderWorkerTemplate")
     leader = template.get("leaderTemplate", "spec") if template else None
     worker = template.get("workerTemplate", "spec") if template else None
@@ -43,7 +44,7 @@ def _roles(item: Mapping, base: Launch, document: Document) -> Iterator[Launch]:
 
 def _variables(size: Maybe[int] | None, role: str) -> dict[str, Maybe[str]]:
     """What the controller adds to every container."""
-    at_run_time = Unknown(f"{AT_RUN_TIME}, by the LeaderWorkerSet controller")
+    at_run_time = Unknown("set when the pod starts, by the LeaderWorkerSet controller")
     text = size.with_value(str(size.value)) if isinstance(size, Located) else size or at_run_time
     leads = role == "leader"
     return {

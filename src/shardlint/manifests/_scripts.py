@@ -1,0 +1,65 @@
+"""Commands of a shell script: as they stand, in containers, and manifests in here-documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shardlint import manifests
+from shardlint.deployment import Launch
+from shardlint.manifests import _devices, _docker_run
+from shardlint.manifests._started import first_word, script_index
+from shardlint.text import shell
+from shardlint.text.source import Fragment, Library, Source
+
+
+def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launch]:
+    """The launches of every command, each named after the file."""
+    name = script.source.path.replace("\\", "/").rpartition("/")[2]
+    base = Launch(name, "script", form, script.span(0, 0), unit=name)
+    for command in shell.read(script, {}).commands:
+        if command.words:
+            yield from _of_command(command, base)
+        for heredoc in command.heredocs:
+            yield from _inside(heredoc, library)
+
+
+def _of_command(command: shell.Command, base: Launch) -> Iterator[Launch]:
+    base = replace(base, at=first_word(command), argv=command.words, env=command.env, conditional=command.conditional)
+    run = _docker_run.read(command.words)
+    if run is None:
+        yield replace(base, gpus_per_pod=_devices.usable(None, base.env))
+    else:
+        yield from _of_container(run, command, base)
+
+
+def _of_container(run: _docker_run.DockerRun, command: shell.Command, base: Launch) -> Iterator[Launch]:
+    """`docker run`: its words, or the commands of the script that a shell in the container is given."""
+    env = run.environment(command.env)
+    given = run.cards(env)
+    unit = f"{base.unit}:{base.at.line}:{base.at.column}"
+    base = replace(base, unit=unit, env=env, image=run.image, gpus_per_pod=given)
+    place = script_index([_docker_run.text_of(word) for word in run.words])
+    script = None if place is None else run.first + place - (len(run.words) - len(run.argv))
+    if script is None or not run.first <= script < len(command.texts):
+        yield replace(base, argv=run.words, entrypoint_of_image=run.last("entrypoint") is None)
+        return
+    for inner in shell.read(command.texts[script], env, command.texts[script + 2 :]).commands:
+        if inner.words:
+            surroundings = {**env, **inner.env}
+            cards = _devices.usable(given, surroundings)
+            yield replace(base, at=first_word(inner), argv=inner.words, env=surroundings, gpus_per_pod=cards)
+
+
+def _inside(heredoc: Fragment, library: Library) -> Iterator[Launch]:
+    """The launches of a manifest in a here-document; the rest of the script is blanked, so that places stay true."""
+    if not heredoc.text.strip() or ":" not in heredoc.text:
+        return
+    start, end = heredoc.offsets[0], heredoc.offsets[len(heredoc.text) - 1] + 1
+    text = heredoc.source.text
+    blank = "".join(character if character == "\n" else " " for character in text[:start])
+    inner = Source(heredoc.source.path, blank + text[start:end])
+    from shardlint.text import yaml  # the one place where a script needs it
+
+    for document in yaml.documents(inner).documents:
+        yield from manifests.launches(document, library)[1]
