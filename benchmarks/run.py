@@ -98,9 +98,17 @@ MODELS = ("Qwen/Qwen3-8B", "Qwen/Qwen3-32B", "meta-llama/Llama-3.1-8B-Instruct",
 BUDGET = {"--version": 4.0, "one manifest": 12.0, "one manifest with a config.json": 20.0, "a folder": 0.1}
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Bytecode is kept, as in any installed package, whatever this shell says; and nothing else is found by chance."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HF_"))}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "bytecode"), "HF_HOME": str(folder / "no-models")}
+
+
 def cpu_seconds(command: Sequence[str], folder: Path) -> float:
     """User and system time of a child and its children."""
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _pid, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):

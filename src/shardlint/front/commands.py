@@ -28,8 +28,9 @@ def run(words: list[str]) -> int:
     options = parse(words)
     from shardlint.rules import BrokenRule
 
+    commands = {"check": check, "inspect": inspect, "smoke": smoke, "explain": explain, "rules": rules}
     try:
-        return {"check": check, "inspect": inspect, "explain": explain, "rules": rules}[options.command](options)
+        return commands[options.command](options)
     except BrokenRule as failure:
         raise CannotRun(str(failure)) from failure
 
@@ -76,6 +77,21 @@ def inspect(options: Options) -> int:
 
         _print("\n".join(inspect_text(report, effective, _paint(options))))
     return 0
+
+
+def smoke(options: Options) -> int:
+    """Try the layout of one deployment on this host; 1 where a claim does not hold."""
+    from shardlint import check as checking
+    from shardlint.check.facts import DeploymentFacts
+    from shardlint.front.smoke import chosen, try_out
+
+    options = with_project_settings(options)
+    settings = _settings(options)
+    found, library = _look(options)
+    deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
+    code, text = try_out(DeploymentFacts(deployment, library, settings), options)
+    _print(text)
+    return code
 
 
 def explain(options: Options) -> int:

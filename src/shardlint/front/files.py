@@ -6,9 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from shardlint.findings import FileNote, Problem, Span
 from shardlint.front.failures import CannotRun
@@ -39,13 +38,12 @@ ENGINE_WORDS = (
 """In lower case. A file without any of them starts no engine that we know, whatever else it holds."""
 
 
-@dataclass(slots=True)
-class Found:
+class Found(NamedTuple):
     """What was read; what was not, and why; what is wrong with files as files."""
 
-    sources: list[Source] = field(default_factory=list)
-    notes: list[FileNote] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    sources: list[Source]
+    notes: list[FileNote]
+    problems: list[Problem]
 
 
 def find(paths: Sequence[str], patterns: Iterable[str]) -> Found:
@@ -60,12 +58,12 @@ def find(paths: Sequence[str], patterns: Iterable[str]) -> Found:
     return search.found
 
 
-@dataclass(slots=True)
 class _Search:
-    names: re.Pattern[str]
-    roots: list[str]
-    found: Found = field(default_factory=Found)
-    seen: set[tuple[int, int]] = field(default_factory=set)
+    def __init__(self, names: re.Pattern[str], roots: list[str]) -> None:
+        self.names = names
+        self.roots = roots
+        self.found = Found([], [], [])
+        self.seen: set[tuple[int, int]] = set()
 
     def look_at(self, path: str) -> None:
         """One path of the command line."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from shardlint.front.gitignore import Ignores, parse
+if TYPE_CHECKING:
+    from shardlint.front.gitignore import Ignores
 
 MOST_BYTES = 1024 * 1024  # of one .gitignore
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """One .gitignore file: `before + path[skip:]` is a path as seen from its folder."""
 
     ignores: Ignores
@@ -62,4 +62,6 @@ def _scope(file: str, skip: int, before: str = "") -> list[Scope]:
             text = opened.read(MOST_BYTES).decode(errors="surrogateescape")
     except OSError:  # not there, or not readable for git either
         return []
+    from shardlint.front.gitignore import parse  # only where there is such a file: it has its price at start-up
+
     return [Scope(parse(text), skip, before)]

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from shardlint.findings import Unknown
-from shardlint.front.failures import CannotRun
 from shardlint.front.files import STANDARD_INPUT, is_inside
-from shardlint.front.models import ModelFile, ModelFolder, files_in, read_text
+from shardlint.front.models import files_in, read_text
 from shardlint.text import ModelFiles, Source
+
+if TYPE_CHECKING:
+    from shardlint.front.shelves import Shelf
 
 
 class DiskLibrary:
@@ -33,12 +36,7 @@ class DiskLibrary:
         Raises CannotRun where `models` cannot be read.
         """
         self._roots = _roots(paths)
-        self._shelves: list[ModelFile | ModelFolder] = []
-        if models is not None:
-            self._shelves.append(_shelf(models))
-        kept = os.path.join(project, ".shardlint", "models") if project else ""
-        if kept and os.path.isdir(kept):
-            self._shelves.append(ModelFolder(kept))
+        self._shelves = _shelves(models, project)
         self._hub = _hub_cache(environ)
         self._models: dict[str, ModelFiles | Unknown] = {}
         self._siblings: dict[str, Source | Unknown] = {}
@@ -51,7 +49,8 @@ class DiskLibrary:
         for files in self._models.values():
             if isinstance(files, ModelFiles):
                 yield from ((source.path, source.text) for _, source in (("", files.config), *files.side_files))
-        yield from ((shelf.path, shelf.text) for shelf in self._shelves if isinstance(shelf, ModelFile))
+        for shelf in self._shelves:
+            yield from shelf.texts()
 
     def sibling(self, path: str) -> Source | Unknown:
         """A text file inside the scanned folders, by its path from where the command runs."""
@@ -123,12 +122,14 @@ def _roots(paths: Sequence[str]) -> list[str]:
     return roots
 
 
-def _shelf(models: str) -> ModelFile | ModelFolder:
-    if os.path.isdir(models):
-        return ModelFolder(models)
-    if os.path.isfile(models):
-        return ModelFile.read(models)
-    raise CannotRun(f"--models {models}: no such file or folder")
+def _shelves(models: str | None, project: str | None) -> list[Shelf]:
+    kept = os.path.join(project, ".shardlint", "models") if project else ""
+    places = [place for place in (models, kept if os.path.isdir(kept) else None) if place is not None]
+    if not places:
+        return []
+    from shardlint.front.shelves import shelf
+
+    return [shelf(place) for place in places]
 
 
 def _hub_cache(environ: Mapping[str, str]) -> str | None:

@@ -80,28 +80,24 @@ def _read(file: str) -> ProjectSettings | None:
         raise CannotRun(f"{file}: {failure}") from None
     if not isinstance(table, dict) or "shardlint" not in table:
         return None
-    return _settings(table["shardlint"], _Place(file, text))
+    return _settings(table["shardlint"], file, text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    file: str
-    text: str
-
-    def fail(self, key: str, message: str) -> CannotRun:
-        """The failure with the line of a key, as far as a plain search finds it."""
-        table = re.search(r"^\s*\[\s*tool\s*\.\s*shardlint\s*\]", self.text, re.MULTILINE)
-        written = re.compile(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", re.MULTILINE)
-        found = written.search(self.text, table.end()) if table else None
-        line = f":{self.text.count(chr(10), 0, found.end()) + 1}" if found else ""
-        return CannotRun(f"{self.file}{line}: [tool.shardlint] {message}")
+def _failure(file: str, text: str, key: str, message: str) -> CannotRun:
+    """What is wrong, with the line of the key as far as a plain search finds it."""
+    table = re.search(r"^\s*\[\s*tool\s*\.\s*shardlint\s*\]", text, re.MULTILINE)
+    written = re.compile(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*=", re.MULTILINE)
+    found = written.search(text, table.end()) if table else None
+    line = f":{text.count(chr(10), 0, found.end()) + 1}" if found else ""
+    return CannotRun(f"{file}{line}: [tool.shardlint] {message}")
 
 
-def _settings(table: Any, place: _Place) -> ProjectSettings:
+def _settings(table: Any, file: str, text: str) -> ProjectSettings:
     if not isinstance(table, Mapping):
-        raise place.fail("shardlint", "is not a table")
+        raise _failure(file, text, "shardlint", "is not a table")
     for key, value in table.items():
-        _check(key, value, place)
+        if wrong := _wrong(key, value):
+            raise _failure(file, text, key, wrong)
     models = table.get("models")
     return ProjectSettings(
         select=_words(table.get("select")),
@@ -109,20 +105,21 @@ def _settings(table: Any, place: _Place) -> ProjectSettings:
         fail_on=table.get("fail-on"),
         vllm=table.get("vllm"),
         hardware=table.get("hardware"),
-        models=None if models is None else os.path.join(os.path.dirname(place.file), models),
+        models=None if models is None else os.path.join(os.path.dirname(file), models),
     )
 
 
-def _check(key: str, value: Any, place: _Place) -> None:
-    if key in LISTS:
-        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-            raise place.fail(key, f"{key} is a list of strings, not {value!r}")
-    elif key not in TEXTS:
-        raise place.fail(key, f"has no key {key}; there are {', '.join(LISTS + TEXTS)}")
-    elif not isinstance(value, str):
-        raise place.fail(key, f"{key} is a string, not {value!r}")
-    elif key == "fail-on" and value not in SEVERITIES:
-        raise place.fail(key, f"fail-on is one of {', '.join(SEVERITIES)}, not {value}")
+def _wrong(key: str, value: Any) -> str | None:
+    """What is wrong with one key, in words; None where nothing is."""
+    if key not in LISTS + TEXTS:
+        return f"has no key {key}; there are {', '.join(LISTS + TEXTS)}"
+    if key in LISTS and not (isinstance(value, list) and all(isinstance(word, str) for word in value)):
+        return f"{key} is a list of strings, not {value!r}"
+    if key in TEXTS and not isinstance(value, str):
+        return f"{key} is a string, not {value!r}"
+    if key == "fail-on" and value not in SEVERITIES:
+        return f"fail-on is one of {', '.join(SEVERITIES)}, not {value}"
+    return None
 
 
 def _words(value: list[str] | None) -> tuple[str, ...] | None:

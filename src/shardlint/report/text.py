@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from shardlint.findings import SEVERITIES, Finding, NotChecked, Related, Report
-from shardlint.report.excerpt import Excerpt, Excerpts
 from shardlint.report.json import summary
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
+
+if TYPE_CHECKING:
+    from shardlint.report.excerpt import Excerpt, Excerpts
 
 CATALOGUE = "catalogue:"
 MOST_NAMES = 8  # in one line of what was not checked; the JSON has them all
@@ -26,10 +29,13 @@ EFFECTS = {
 
 def check_text(report: Report, texts: Mapping[str, str], colour: bool) -> Iterator[str]:
     """The lines of `shardlint check`; `texts`: the files that were read, by path, for excerpts."""
-    excerpts = Excerpts(texts)
-    for finding in report.findings:
-        yield from _finding(finding, excerpts, colour)
-        yield ""
+    if report.findings:
+        from shardlint.report.excerpt import Excerpts  # clean runs, the most common ones, do without
+
+        excerpts = Excerpts(texts)
+        for finding in report.findings:
+            yield from _finding(finding, excerpts, colour)
+            yield ""
     unread = [note for note in report.files if note.form is None and note.reason]
     for note in unread:
         yield f"not read: {plain(note.path)}: {plain(note.reason or '')}"

@@ -1,0 +1,105 @@
+"""The options of each command."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from shardlint._version import __version__
+from shardlint.findings import SEVERITIES
+from shardlint.front.failures import CannotRun
+
+FORMATS = ("text", "json")
+
+DESCRIPTION = """\
+Finds bad GPU layouts in the manifests of LLM servers before they cost a GPU hour.
+
+commands:
+  check PATH...     say what is wrong (this is what `shardlint PATH...` does)
+  inspect PATH...   show what was read, and what the files do not tell
+  smoke PATH...     run the layout of one deployment on this host, before any weight is loaded
+  explain RULE      print the page of one rule, by code or name
+  rules             list all rules and families
+
+A path is a file, a folder, or - for standard input. A folder that is called like a command is written ./rules.
+"""
+EXIT_CODES = """\
+exit codes: 0 nothing at or above --fail-on; 1 something; 2 the job could not be done
+"""
+
+SMOKE_EXIT_CODES = """\
+exit codes: 0 every claim held; 1 one did not; 2 nothing could be tried
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CannotRun(f"{message} (see {self.prog} --help)")
+
+
+def parse_options(command: str, words: list[str]) -> dict[str, Any]:
+    """The fields of Options that the words set. Raises CannotRun for what makes no sense."""
+    values: dict[str, Any] = vars(_parser(command).parse_args(words))
+    values["paths"] = tuple(values.get("paths", ()))
+    return values
+
+
+def _parser(command: str) -> _Parser:
+    parser = _Parser(
+        prog="shardlint" if command == "check" else f"shardlint {command}",
+        description=DESCRIPTION if command == "check" else None,
+        epilog=SMOKE_EXIT_CODES if command == "smoke" else EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    if command == "explain":
+        parser.add_argument("rule", metavar="RULE", help="a rule's code (SL101) or name (query-heads)")
+        return parser
+    parser.add_argument("--format", choices=FORMATS, default="text")
+    if command == "rules":
+        return parser
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, or - for standard input")
+    _add_world(parser)
+    if command == "smoke":
+        _add_trial(parser)
+    if command == "check":
+        _add_judgement(parser)
+        parser.add_argument("-V", "--version", action="version", version=f"shardlint {__version__}")
+    return parser
+
+
+def _add_world(parser: _Parser) -> None:
+    """What the manifests do not say."""
+    parser.add_argument("--models", metavar="PATH", help="config.json files: a folder, or one JSON file {id: config}")
+    parser.add_argument("--vllm", metavar="VERSION", help="the vLLM release where a manifest does not tell it")
+    parser.add_argument("--config", metavar="FILE", help="the pyproject.toml to use instead of the nearest one")
+    parser.add_argument("--no-color", action="store_true", help="no colours, as with NO_COLOR set")
+
+
+def _add_trial(parser: _Parser) -> None:
+    parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
+    parser.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="when to end the run (default: 60)")
+
+
+def _add_judgement(parser: _Parser) -> None:
+    parser.add_argument("--hardware", metavar="SPEC", help="the GPUs where a manifest does not tell: 2x8xH100:80")
+    parser.add_argument(
+        "--select", metavar="RULES", type=_words, help="only these codes, names, groups (SL1) or families"
+    )
+    parser.add_argument("--ignore", metavar="RULES", type=_words, help="not these")
+    parser.add_argument("--fail-on", choices=SEVERITIES, help="the least severity for exit code 1 (default: warning)")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 too for what could not be checked")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait")
+    return seconds
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.replace(",", " ").split() if word)
