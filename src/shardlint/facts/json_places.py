@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from shardlint.findings import Span
 from shardlint.text.source import Source
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
+DEEPEST = 4
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
 _GAP = re.compile(r"\s*:\s*")
 _VALUE_END = re.compile(r"[,}\]\n\r]")
 
@@ -17,22 +19,29 @@ _VALUE_END = re.compile(r"[,}\]\n\r]")
 def place_of(source: Source, path: Sequence[str]) -> Span | None:
     """The span of the value under the keys `path` (objects only), or None where the text has no such key.
 
-    Of a key that is written twice the last one counts, as it does for `json.loads`.
+    Of a key that is written twice the last one counts, as it does for `json.loads`. Keys deeper than
+    `DEEPEST` are not found.
     """
-    found = None
+    start = _value_starts(source).get(tuple(path))
+    return None if start is None else _value_span(source, start)
+
+
+@lru_cache(maxsize=32)
+def _value_starts(source: Source) -> dict[tuple[str, ...], int]:
+    """Where the value of every key begins, found in one pass over the text."""
+    starts: dict[tuple[str, ...], int] = {}
     text = source.text
-    keys: list[str | None] = []
+    keys: list[str] = []
     for token in _TOKEN.finditer(text):
         mark = token[0]
         if mark in "{[":
-            keys.append(None)
+            keys.append("")
         elif mark in "}]":
             del keys[-1:]
-        elif mark[0] == '"' and 0 < len(keys) <= len(path) and (gap := _GAP.match(text, token.end())):
+        elif 0 < len(keys) <= DEEPEST and (gap := _GAP.match(text, token.end())):
             keys[-1] = json.loads(mark, strict=False)
-            if keys == list(path):
-                found = _value_span(source, gap.end())
-    return found
+            starts[tuple(keys)] = gap.end()
+    return starts
 
 
 def _value_span(source: Source, start: int) -> Span:
