@@ -10,7 +10,7 @@ from shardlint.architectures import Row, Rows, known_pieces, rows_of
 from shardlint.architectures.families import FAMILIES
 from shardlint.facts import Geometry
 from shardlint.facts.geometry import read
-from shardlint.findings import Unknown
+from shardlint.findings import Located, Unknown
 
 TINY: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -62,6 +62,15 @@ def test_a_family_that_is_not_described_says_what_would_settle_it() -> None:
     assert isinstance(found, Unknown)
     assert found.reason == "the weights of NewForCausalLM are not described"
     assert found.settle_by
+
+
+def test_the_main_numbers_alone_give_no_rows_but_their_pieces() -> None:
+    facts = {name: Located(TINY[name]) for name in ("num_attention_heads", "num_key_value_heads", "vocab_size")}
+    second_hand = Geometry("a/model", "LlamaForCausalLM", "llama", facts)
+    found = rows_of(second_hand)
+    assert isinstance(found, Unknown)
+    assert found.reason == "of a/model only the main numbers are known"
+    assert len(known_pieces(second_hand)) == 3
 
 
 @pytest.mark.parametrize("missing", ["hidden_size", "num_hidden_layers", "vocab_size", "intermediate_size"])

@@ -44,15 +44,15 @@ def rows_of(geometry: Geometry) -> Rows | Unknown:
 
     Of a quantised checkpoint the sizes are given and `Rows.bytes_unknown` is set.
     """
-    family = FAMILIES.get(geometry.architecture)
-    if family is None:
-        named = geometry.architecture or "a model without architecture"
-        return Unknown(f"the weights of {named} are not described", settle_by="a description of its family")
     if not geometry.text:
         return Unknown(
             f"of {geometry.model_id} only the main numbers are known",
             settle_by="give the model's config.json with --models",
         )
+    family = FAMILIES.get(geometry.architecture)
+    if family is None:
+        named = geometry.architecture or "a model without architecture"
+        return Unknown(f"the weights of {named} are not described", settle_by="a description of its family")
     try:
         rows = family(Model(geometry))
     except Missing as missing:

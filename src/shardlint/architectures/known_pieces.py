@@ -20,11 +20,12 @@ def known_pieces(geometry: Geometry) -> tuple[Row, ...]:
 
     Latent attention keeps no KV heads apart, so they are left out there.
     """
+    latent = geometry.facts.get("is_mla")
+    keeps_kv_heads = not (isinstance(latent, Located) and latent.value)
     return tuple(
         Row(name, (Extent(count, piece),), ONE)
         for fact, name, piece in _PIECES
-        if (count := _count(geometry, fact)) is not None
-        and not (piece == "kv_head" and _count(geometry, "kv_lora_rank") is not None)
+        if (count := _count(geometry, fact)) is not None and (piece != "kv_head" or keeps_kv_heads)
     )
 
 

@@ -122,7 +122,7 @@ def _from_matrices(sizes: Sizes, geometry: Geometry) -> LowerBound | None:
 def _layers_are_alike(geometry: Geometry) -> bool:
     """Whether each layer is dense, with attention that keeps its heads apart."""
     dense = geometry.facts.get("num_experts")
-    plain = isinstance(dense, Located) and dense.value == 0 and not _number(geometry, "kv_lora_rank")
+    plain = isinstance(dense, Located) and dense.value == 0 and not _is_latent(geometry)
     kinds = geometry.text.get("layer_types") or ()
     return (
         plain
@@ -131,6 +131,11 @@ def _layers_are_alike(geometry: Geometry) -> bool:
         and isinstance(kinds, (list, tuple))
         and all(kind in ATTENTION_LAYERS for kind in kinds if isinstance(kind, str))
     )
+
+
+def _is_latent(geometry: Geometry) -> bool:
+    latent = geometry.facts.get("is_mla")
+    return not isinstance(latent, Located) or bool(latent.value)
 
 
 def _spread(total: int, sizes: Sizes, geometry: Geometry, basis: str) -> LowerBound | None:
