@@ -106,8 +106,8 @@ def test_biases_of_the_attention(architecture: str, keys: dict[str, Any], qkv: b
 
 
 def test_head_norms_are_a_head_wide_or_span_all_heads() -> None:
-    assert [out.elements for out in row(rows("Qwen3ForCausalLM"), "k_norm").outs] == [8]
-    assert [out.elements for out in row(rows("Olmo2ForCausalLM"), "k_norm").outs] == [16]
+    assert [out.count for out in row(rows("Qwen3ForCausalLM"), "k_norm").outs] == [8]
+    assert [out.count for out in row(rows("Olmo2ForCausalLM"), "k_norm").outs] == [16]
     assert [out.piece for out in row(rows("Olmo2ForCausalLM"), "q_norm").outs] == ["whole"]
 
 

@@ -83,6 +83,15 @@ def test_the_matrices_of_an_undescribed_decoder_are_fewer_than_its_rows() -> Non
     assert whole.fullest_rank_bytes / 2 < least.fullest_rank_bytes < whole.fullest_rank_bytes
 
 
+def test_the_experts_of_an_undescribed_mixture_count_from_its_first_sparse_layer() -> None:
+    mixture = LLAMA_8B | NEW | {"n_routed_experts": 64, "moe_intermediate_size": 1024, "first_k_dense_replace": 2}
+    plain = known_bound(Sizes(8, data_parallel_size=2), geometry(mixture))
+    total = 2 * 4096 * (128256 + 30 * 64 * 3 * 1024)
+    assert plain.fullest_rank_bytes == total // 16
+    packed = known_bound(Sizes(), geometry(mixture, quantization_config={"quant_method": "fp8"}))
+    assert packed.replica_bytes == 4096 * (2 * 128256 + 30 * 64 * 3 * 1024)
+
+
 @pytest.mark.parametrize(
     "odd", [{"layer_types": ["linear_attention"] * 32}, {"hybrid_override_pattern": "M*"}, {"num_local_experts": 4}]
 )

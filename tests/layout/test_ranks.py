@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardlint.layout import GroupKind, Sizes, crossing, groups, place_of, rank_of, ranks_per_node
-from shardlint.layout.ranks import expert_rank, group_of
+from shardlint.layout import GroupKind, Sizes, crossing, group_of, groups, place_of, rank_of, ranks_per_node
+from shardlint.layout.ranks import expert_rank
 
 degrees = st.integers(1, 4)
 sizes_of_all_kinds = st.builds(

@@ -29,11 +29,6 @@ class Extent:
     piece: Piece = "whole"
     unit: int = 1
 
-    @property
-    def elements(self) -> int:
-        """Elements of the whole dimension, before any padding."""
-        return self.count * self.unit
-
 
 ONE = Extent(1)
 """The contraction of a vector (a norm, a bias that stands alone)."""

@@ -4,7 +4,7 @@ from shardlint.layout.laying_out import MOST_RANKS, lay_out
 from shardlint.layout.layout import CacheShare, Layout, Rank
 from shardlint.layout.legal import Legal, legal_values
 from shardlint.layout.lower_bound import LowerBound, weights_at_least
-from shardlint.layout.ranks import Group, GroupKind, crossing, groups, place_of, rank_of, ranks_per_node
+from shardlint.layout.ranks import Group, GroupKind, crossing, group_of, groups, place_of, rank_of, ranks_per_node
 from shardlint.layout.share import Division, Uneven
 from shardlint.layout.sizes import DEGREES, Degree, Sizes
 from shardlint.layout.stages import Layers, PartitionFault, even_counts, stage_layers
@@ -27,6 +27,7 @@ __all__ = [
     "Uneven",
     "crossing",
     "even_counts",
+    "group_of",
     "groups",
     "lay_out",
     "legal_values",

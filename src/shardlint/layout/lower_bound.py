@@ -18,11 +18,13 @@ from shardlint.layout.sizes import Sizes
 
 DRAFT_LAYERS_SHARE = 0.04
 """Of a checkpoint that may be layers which the engine leaves out (multi-token prediction: up to 2.4 % was seen)."""
-BYTES_AT_LEAST = 2
+BITS_AT_LEAST = 16
 """Of an element of a plain checkpoint, which is built in 16 bits or more."""
 SETTLE_BY = "model.safetensors.index.json beside config.json"
 ODD_LAYER_KEYS = ("layers_block_type", "hybrid_override_pattern", "block_configs", "ssm_cfg", "attn_layer_period")
 """Keys of a model whose layers are not all alike, so that no matrix can be counted on in each of them."""
+ODD_EXPERT_KEYS = ("moe_latent_size", "routed_expert_hidden_size", "expert_dtype")
+"""Keys of experts that are narrower, or packed tighter, than the rest of the config says."""
 ATTENTION_LAYERS = frozenset(("full_attention", "sliding_attention", "chunked_attention"))
 
 
@@ -64,7 +66,7 @@ def weights_at_least(
         _from_ranks(_weights(layout), layout.sizes, "the rows of every rank", exact=True)
         or _from_checkpoint(layout.sizes, geometry)
         or (_from_packed_rows(layout, geometry, cutting, dtype, method) if method else None)
-        or (_from_matrices(layout.sizes, geometry) if method is None else None)
+        or _from_matrices(layout.sizes, geometry, least_bits(geometry, method) if method else BITS_AT_LEAST)
         or Unknown(f"neither rows nor checkpoint size of {geometry.model_id} are known", settle_by=SETTLE_BY)
     )
 
@@ -105,18 +107,34 @@ def _from_packed_rows(
     return _from_ranks(weights, layout.sizes, f"the rows at {bits} bits an element")
 
 
-def _from_matrices(sizes: Sizes, geometry: Geometry) -> LowerBound | None:
-    """From the embedding, and from query, output and two feed-forward matrices of every layer of a dense decoder."""
-    hidden, vocabulary, layers = (
-        _number(geometry, name) for name in ("hidden_size", "vocab_size", "num_hidden_layers")
-    )
+def _from_matrices(sizes: Sizes, geometry: Geometry, bits: int | None) -> LowerBound | None:
+    """From the embedding in 16 bits and the largest matrices of every layer at `bits` an element."""
+    hidden, vocabulary = _number(geometry, "hidden_size"), _number(geometry, "vocab_size")
+    per_hidden = _dense_columns(geometry) or _expert_columns(geometry)
+    if not bits or not hidden or not per_hidden:
+        return None
+    total = hidden * (16 * vocabulary + bits * per_hidden) // 8
+    return _spread(total, sizes, geometry, "the embedding and the largest matrices of every layer")
+
+
+def _dense_columns(geometry: Geometry) -> int:
+    """Columns, each as long as the model is wide, of query, output and two feed-forward matrices of all layers."""
     heads, head_dim, width = (
         _number(geometry, name) for name in ("num_attention_heads", "head_dim", "intermediate_size")
     )
-    if not all((hidden, vocabulary, layers, heads, head_dim, width)) or not _layers_are_alike(geometry):
-        return None
-    elements = hidden * (vocabulary + layers * 2 * (heads * head_dim + width))
-    return _spread(BYTES_AT_LEAST * elements, sizes, geometry, "the embedding and the largest matrices of every layer")
+    if not heads or not head_dim or not width or not _layers_are_alike(geometry):
+        return 0
+    return _number(geometry, "num_hidden_layers") * 2 * (heads * head_dim + width)
+
+
+def _expert_columns(geometry: Geometry) -> int:
+    """The same of gate, up and down of all experts, for configs that say from which layer on there are experts."""
+    text = geometry.text
+    first = text.get("first_k_dense_replace")
+    if not isinstance(first, int) or text.get("moe_layer_freq", 1) != 1 or any(key in text for key in ODD_EXPERT_KEYS):
+        return 0
+    layers = max(0, _number(geometry, "num_hidden_layers") - max(0, first))
+    return layers * _number(geometry, "num_experts") * 3 * _number(geometry, "moe_intermediate_size")
 
 
 def _layers_are_alike(geometry: Geometry) -> bool:
