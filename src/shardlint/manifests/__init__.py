@@ -10,11 +10,15 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
+from itertools import islice
 from typing import Protocol, cast
 
 from shardlint.deployment import Launch
 from shardlint.text.documents import Document
 from shardlint.text.source import Library
+
+MAX_LAUNCHES = 5_000
+"""Of one document that are read; aliases could make millions of a few lines."""
 
 
 class Form(Protocol):
@@ -46,7 +50,7 @@ def launches(document: Document, library: Library) -> tuple[str | None, tuple[La
     name: str | None = None
     found: list[Launch] = []
     for form in forms():
-        part = tuple(form.launches(document, library))
+        part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
         name = name or (form.NAME if part else None)
         found.extend(part)
     return name, tuple(found)

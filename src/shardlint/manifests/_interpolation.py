@@ -20,20 +20,22 @@ def interpolate(fragment: Fragment, variables: Mapping[str, Maybe[str]], depth: 
     """Replaces variables by the rules of Compose: `$$` is `$`, defaults count, what is not set is a hole."""
     if "$" not in fragment.text:
         return fragment
-    out = Splice(fragment)
+    out, closing = Splice(fragment), _closing(fragment.text)
     at = 0
     while at < len(fragment.text):
-        at = _step(fragment, at, out, variables, depth)
+        at = _step(fragment, at, closing.get(at), out, variables, depth)
     return out.fragment()
 
 
-def _step(fragment: Fragment, at: int, out: Splice, variables: Mapping[str, Maybe[str]], depth: int) -> int:
-    """Handles what stands at one place; returns the next one."""
+def _step(
+    fragment: Fragment, at: int, end: int | None, out: Splice, variables: Mapping[str, Maybe[str]], depth: int
+) -> int:
+    """Handles what stands at one place, an expression up to `end` where one begins there; returns the next place."""
     text = fragment.text
     if text[at] != "$" or text.startswith("$$", at):
         out.copy(fragment, at)
         return at + (2 if text[at] == "$" else 1)
-    if text.startswith("${", at) and (end := _closing(text, at)) >= 0:
+    if end is not None:
         _braced(fragment, at, end, out, variables, depth)
         return end + 1
     if (name := _NAME.match(text, at + 1)) is not None:
@@ -70,17 +72,16 @@ def _put(fragment: Fragment, start: int, end: int, out: Splice, value: Maybe[str
         out.hole(fragment, start, end, Unknown(reason, fragment.span(start, end), spelled))
 
 
-def _closing(text: str, at: int) -> int:
-    """The place of the brace that closes the one at `at + 1`; -1 where there is none."""
-    depth = 0
-    for place in range(at, len(text)):
-        if text.startswith("${", place):
-            depth += 1
-        elif text[place] == "}":
-            depth -= 1
-            if not depth:
-                return place
-    return -1
+def _closing(text: str) -> dict[int, int]:
+    """Where each `${` that is closed has its brace."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for place in re.finditer(r"\$\$|\$\{|\}", text):
+        if place.group() == "${":
+            opened.append(place.start())
+        elif place.group() == "}" and opened:
+            found[opened.pop()] = place.start()
+    return found
 
 
 def split(fragment: Fragment) -> list[Fragment]:

@@ -12,8 +12,6 @@ from shardlint.text.source import Source
 
 YAML_FILES = ("*.yaml", "*.yml", "*.json")
 """Names that files of Kubernetes objects have."""
-_DEPTH = 4
-"""Lists inside lists that are followed; kubectl knows one."""
 
 
 def text(node: Node | None) -> str:
@@ -25,16 +23,20 @@ def kind(node: Node) -> str:
     return text(node.get("kind"))
 
 
-def objects(root: Node | None, depth: int = _DEPTH) -> Iterator[Mapping]:
-    """The objects of one document."""
-    if not isinstance(root, Mapping):
-        return
-    held = root.get("objects" if kind(root) == "Template" else "items")
-    if (kind(root) == "Template" or kind(root).endswith("List")) and isinstance(held, Sequence):
-        for item in held if depth else ():
-            yield from objects(item, depth - 1)
-    else:
-        yield root
+def objects(root: Node | None) -> Iterator[Mapping]:
+    """The objects of one document, each once however often it is aliased."""
+    seen: set[Node] = set()
+    waiting = [root]
+    while waiting:
+        item = waiting.pop()
+        if not isinstance(item, Mapping) or item in seen:
+            continue
+        seen.add(item)
+        held = item.get("objects" if kind(item) == "Template" else "items")
+        if (kind(item) == "Template" or kind(item).endswith("List")) and isinstance(held, Sequence):
+            waiting.extend(reversed(list(held)))
+        else:
+            yield item
 
 
 def of_kind(document: Document, *kinds: str) -> Iterator[Mapping]:
