@@ -59,6 +59,25 @@ def test_what_is_no_knob_is_an_engine_field() -> None:
     assert set(found.knobs) == {"tensor_parallel_size"}
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        '--eplb-config {"num_redundant_experts":32}',
+        "--eplb-config.num_redundant_experts 32",
+        "--num-redundant-experts 32",
+    ],
+)
+def test_redundant_experts_are_a_knob_wherever_they_are_written(flags: str) -> None:
+    found = deployment(f"vllm serve m --enable-eplb {flags}")
+    assert value(found.knobs["num_redundant_experts"]) == 32
+    assert value(found.knobs["enable_eplb"]) is True
+
+
+def test_a_draft_models_own_sizes_are_no_knobs_of_the_server() -> None:
+    found = deployment('vllm serve m --speculative-config {"max_model_len":4096}')
+    assert "max_model_len" not in found.knobs
+
+
 def test_none_means_not_written() -> None:
     found = deployment("vllm serve m --quantization None --distributed-executor-backend=")
     assert not found.knobs

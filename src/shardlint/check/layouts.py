@@ -20,6 +20,8 @@ SIZES = (
     "prefill_context_parallel_size",
     "decode_context_parallel_size",
     "enable_expert_parallel",
+    "enable_eplb",
+    "num_redundant_experts",
     "pp_layer_partition",
     "nnodes",
 )
@@ -33,7 +35,14 @@ LAUNCHING = (
 
 
 def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
-    """The degrees as the engine will have them; the first that is unknown stands for all."""
+    """The degrees of a layout that has ranks at all; the first that is unknown stands for all."""
+    sizes = sizes_as_told(facts)
+    impossible = impossible_size(sizes) if isinstance(sizes, Sizes) else None
+    return Unknown(impossible) if impossible else sizes
+
+
+def sizes_as_told(facts: DeploymentFacts) -> Sizes | Unknown:
+    """The degrees as the engine will have them, possible or not."""
     values: dict[str, Any] = {}
     for name in SIZES:
         size = facts.knob(name)
@@ -41,14 +50,12 @@ def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
             return size
         if size is not None:
             values[name] = size.value
-    sizes = Sizes(**values)
-    impossible = impossible_size(sizes)
-    return Unknown(impossible) if impossible else sizes
+    return Sizes(**values)
 
 
 def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
-    """Every rank and what it holds."""
-    sizes = facts.sizes
+    """Every rank and what it holds; impossible sizes have no ranks, and the layout says so."""
+    sizes = sizes_as_told(facts)
     if isinstance(sizes, Unknown):
         return sizes
     return lay_out(

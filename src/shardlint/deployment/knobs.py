@@ -30,6 +30,8 @@ KNOBS: dict[str, Knob] = {
         Knob("decode_context_parallel_size", "int"),
         Knob("enable_expert_parallel", "bool"),
         Knob("expert_parallel_size", "int"),
+        Knob("enable_eplb", "bool"),
+        Knob("num_redundant_experts", "int"),
         Knob("nnodes", "int"),
         Knob("node_rank", "int"),
         Knob("headless", "bool"),

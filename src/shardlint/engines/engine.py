@@ -53,6 +53,8 @@ class Engine:
     model_flags: tuple[str, ...] = ("--model",)
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that stand for a knob, or for `model`, that no flag sets."""
+    object_knobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Flags whose value is a JSON object, and which of its keys are knobs."""
     file_flags: tuple[str, ...] = ()
     """Flags that name a file with further flags."""
     cut: Callable[[Version], Cutting] | None = None

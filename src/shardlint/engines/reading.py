@@ -29,7 +29,7 @@ def deployment(server: Server, engine: Engine, start: Start) -> Deployment:
     version = engine_version(server, engine)
     reading = _command_line(launch, engine, start, version)
     given = model(reading, engine, start)
-    knobs = _knobs(reading)
+    knobs = {**_object_knobs(reading, engine), **_knobs(reading)}
     from_environment = _environment(launch, engine)
     for name, value in from_environment.items():
         if name != "model":
@@ -94,6 +94,19 @@ def _knobs(reading: Reading) -> Knobs:
         is_unset = isinstance(value, Located) and value.value is None and flag.kind != "length"
         if flag.knob is not None and not is_unset:
             found[flag.knob] = value
+    return found
+
+
+def _object_knobs(reading: Reading, engine: Engine) -> Knobs:
+    """The knobs inside flags whose value is a JSON object; one that is unknown makes all of its knobs unknown."""
+    found: Knobs = {}
+    for flag, keys in engine.object_knobs.items():
+        value = reading.values.get(flag)
+        for key, knob in keys.items():
+            if isinstance(value, Unknown):
+                found[knob] = value
+            elif value is not None and isinstance(value.value, dict) and isinstance(value.value.get(key), int):
+                found[knob] = value.with_value(value.value[key])
     return found
 
 

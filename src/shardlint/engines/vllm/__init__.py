@@ -44,6 +44,7 @@ ENGINES = (
             "VLLM_DP_SIZE": "data_parallel_size",
             "VLLM_DP_RANK": "data_parallel_rank",
         },
+        object_knobs={"--eplb-config": {"num_redundant_experts": "num_redundant_experts"}},
         file_flags=("--config",),
         cut=cutting,
         pp_support=supports_pp,
