@@ -64,11 +64,11 @@ def respelled_all(size: Located[Any] | None, values: Sequence[int], degree: str,
 
 
 def product(*sizes: tuple[str, int]) -> str:
-    """`TP 2 x PP 2 = 4`; sizes of 1 are left out."""
+    """`TP 2 x PP 2 = 4`; sizes of 1 are left out unless all are."""
     result = 1
     for _, size in sizes:
         result *= size
-    factors = [f"{name} {size}" for name, size in sizes if size != 1] or [f"{sizes[0][0]} {sizes[0][1]}"]
+    factors = [f"{name} {size}" for name, size in sizes if size != 1] or [f"{sizes[-1][0]} {sizes[-1][1]}"]
     return " x ".join(factors) + (f" = {result}" if len(factors) > 1 else "")
 
 

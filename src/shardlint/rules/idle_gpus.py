@@ -49,7 +49,7 @@ def judge(
         sum=f"{there} - {counted(used, 'rank')} ({product(*sizes)}) = {reserved - used} idle",
         help=tuple(_advice(placement.value, degrees, reserved, used, legal)),
         related=tuple((size, f"{SHORT[name]} {size.value}") for name, size in degrees.items()),
-        severity="warning" if gpus_per_node.origin == "written" else "note",
+        severity="note" if gpus_per_node.origin == "given" else "warning",
     )
 
 

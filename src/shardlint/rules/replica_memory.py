@@ -15,6 +15,8 @@ from shardlint.rules._words import FLAGS, counted, gib, respelled
 WEIGHTS_ELSEWHERE = ("cpu-offload", "offload", "kv-cache-memory-bytes", "load-format")
 """Flags after which the GPU holds less than the weights, or the budget is another."""
 
+MOST_TRIED = 1024
+
 
 def applies(engine: Engine, world_size: Located[int], deployment: Deployment) -> bool:
     elsewhere = any(name.startswith(WEIGHTS_ELSEWHERE) for name in deployment.engine_fields)
@@ -66,14 +68,25 @@ def _advice(
     least: LowerBound, usable: float, size: Located[int], dp: int, gpus: int, legal: Legal | None
 ) -> Iterator[str]:
     needed = int(least.replica_bytes / usable) + 1
-    values = legal.values("tensor_parallel_size") if legal is not None else ()
-    enough = next((value for value in values if value * gpus // max(size.value, 1) >= needed), None)
-    if enough and enough != size.value:
-        yield respelled(size, enough, "tensor_parallel_size")
-    if dp > 1:
-        flag = FLAGS["data_parallel_size"]
-        yield f"{flag} only adds copies: give the GPUs to tensor or pipeline parallelism first"
+    other_factors = max(gpus // size.value, 1)
+    for tp in _larger_sizes(size.value, dp, legal):
+        if tp * other_factors >= needed:
+            copies = f" {FLAGS['data_parallel_size']} {size.value * dp // tp}" if dp > 1 else ""
+            yield respelled(size, tp, "tensor_parallel_size") + copies
+            break
     yield f"at least {counted(needed, 'GPU')} of this kind for one replica"
+
+
+def _larger_sizes(tp: int, dp: int, legal: Legal | None) -> Iterator[int]:
+    """Legal tensor parallel sizes on the same GPUs, ascending: what TP takes, the data parallel copies give up."""
+    if legal is None:
+        return
+    if dp == 1:
+        yield from (value for value in legal.values("tensor_parallel_size") if value > tp)
+        return
+    for value in range(tp + 1, min(tp * dp, MOST_TRIED) + 1):
+        if tp * dp % value == 0 and not legal.uneven("tensor_parallel_size", value):
+            yield value
 
 
 RULE = Rule("SL701", "replica-memory", "mem-weights", "error", "runs-out-of-memory", judge, applies)
