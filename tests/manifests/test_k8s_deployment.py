@@ -179,3 +179,33 @@ def test_cards_of_two_containers_stay_apart(read):
     )
     assert [launch.gpus_per_pod and launch.gpus_per_pod.value for launch in got.launches] == [4, None]
     assert isinstance(got.launches[0].gpus_per_pod, Located)
+
+
+def test_a_script_of_a_config_map_is_read_where_it_is_run(read, words):
+    got = read(
+        """
+        kind: Deployment
+        metadata: {name: llm}
+        spec: {template: {spec: {containers: [{command: [bash, /scripts/start.sh], env: [{name: TP, value: "2"}]}]}}}
+        ---
+        kind: ConfigMap
+        metadata: {name: scripts}
+        data:
+          start.sh: |
+            export NCCL_DEBUG=INFO
+            exec vllm serve org/model --tp $TP
+        """
+    )
+    assert words(got.launches[-1]) == ["vllm", "serve", "org/model", "--tp", "2"]
+    assert got.launches[-1].env["NCCL_DEBUG"].value == "INFO"
+    assert got.cut(got.launches[-1].argv[2]) == "org/model"
+
+
+def test_a_script_of_elsewhere_stays_a_command(read, words):
+    assert words(read(deployment("command: [bash, /scripts/start.sh]")).only) == ["bash", "/scripts/start.sh"]
+
+
+def test_a_lone_string_is_split_as_it_is_meant(read, words):
+    got = read(deployment('args: "--model org/model --tp 2"'))
+    assert words(got.only) == ["--model", "org/model", "--tp", "2"]
+    assert words(read(deployment("""command: 'sh -c "vllm serve m"'""")).only) == ["vllm", "serve", "m"]

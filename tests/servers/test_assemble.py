@@ -90,6 +90,15 @@ def test_a_group_is_one_server_whatever_its_pods_run():
     assert got.primary.gpu.value == "h100"
 
 
+def test_unequal_cards_in_a_group_are_no_number():
+    leader = launch("vllm serve a", group="g", role="leader", gpus_per_pod=number(8))
+    worker = launch("ray start --address x", group="g", role="worker", gpus_per_pod=number(4))
+    (unequal,) = servers(leader, worker)
+    assert unequal.primary.gpus_per_pod.reason == "the leader has 8 cards and other pods of its group have 4"
+    (bare,) = servers(replace(leader, gpus_per_pod=None), worker)
+    assert bare.primary.gpus_per_pod.reason == "the leader has no cards and other pods of its group have 4"
+
+
 def test_a_group_without_an_engine_is_none():
     assert servers(launch("nginx", group="g", pods=number(4))) == ()
 

@@ -46,14 +46,15 @@ def of_kind(document: Document, *kinds: str) -> Iterator[Mapping]:
 
 def beside(document: Document, name: str, *kinds: str) -> Mapping | None:
     """The object of a kind and name in the same file."""
-    for item in _objects_of_file(document.source):
+    for item in objects_of_file(document.source):
         if kind(item) in kinds and text(item.get("metadata", "name")) == name:
             return item
     return None
 
 
 @lru_cache(maxsize=4)
-def _objects_of_file(source: Source) -> tuple[Mapping, ...]:
+def objects_of_file(source: Source) -> tuple[Mapping, ...]:
+    """The objects of all documents of a file."""
     return tuple(item for document in documents(source).documents for item in objects(document.root))
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
 from shardlint.manifests import _cards, _claims, _devices, _resources
+from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import name, place, text
 from shardlint.manifests._started import started
@@ -48,9 +49,9 @@ def container_launches(
         base,
         image=_image(container),
         gpu=_cards.named(spec) or _resources.device_name(container),
-        unit=f"{base.unit or base.name}/{base.role}/{text(container.get('name'))}",
+        unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
     )
-    for command in started(entrypoint, arguments, env, word):
+    for command in mounted.commands(started(entrypoint, arguments, env, word), document):
         yield replace(
             shared,
             at=command.at or base.at,

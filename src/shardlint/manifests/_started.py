@@ -15,7 +15,7 @@ from shardlint.text.source import Fragment
 if TYPE_CHECKING:
     from shardlint.text.shell import Command
 
-_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
+SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
 _INITS = re.compile(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
 """Small inits, and their options, that do nothing but start the words after them."""
 _OPTIONS_WITH_NAME = frozenset({"-o", "+o", "-O", "+O"})
@@ -67,7 +67,7 @@ def first_word(command: Command) -> Span:
 def script_index(words: Sequence[str]) -> int | None:
     """Which word is the script in `sh -c SCRIPT`, whatever options stand between; None where no shell is given one."""
     first = next((place for place, word in enumerate(words) if not _INITS.fullmatch(word)), None)
-    if first is None or words[first].rpartition("/")[2] not in _SHELLS:
+    if first is None or words[first].rpartition("/")[2] not in SHELLS:
         return None
     asked = False
     for place in range(first + 1, len(words)):

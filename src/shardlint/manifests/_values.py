@@ -41,7 +41,11 @@ def word(fragment: Fragment) -> Maybe[str]:
 
 
 def fragments(node: Node | None, env: Mapping[str, Maybe[str]]) -> list[Fragment]:
-    """The words of `command` or `args`; a lone string, which Kubernetes would refuse, counts as one word."""
+    """The words of `command` or `args`; a lone string, which Kubernetes would refuse, is split as it is meant."""
+    if isinstance(node, Scalar) and not node.is_null:
+        from shardlint.manifests._interpolation import split
+
+        return split(fragment_of(node, env))
     entries = node if isinstance(node, Sequence) else (node,)
     return [fragment_of(entry, env) for entry in entries if isinstance(entry, Scalar) and not entry.is_null]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from shardlint.deployment import Launch, Server
-from shardlint.findings import Located, Maybe
+from shardlint.findings import Located, Maybe, Unknown
 from shardlint.servers import ray
 from shardlint.servers.ranks import Rank, rank_of
 
@@ -53,10 +53,16 @@ def _of_group(members: Sequence[Launch], recognise: Recognise) -> Iterable[Serve
 
 
 def _with_cards(primary: Launch, others: Sequence[Launch]) -> Launch:
-    """A leader whose template names no card runs on what its workers' template names."""
-    if primary.gpu is not None:
-        return primary
-    return replace(primary, gpu=next((other.gpu for other in others if other.gpu is not None), None))
+    """What the leader does not say of its cards, its workers do; numbers that differ are no number."""
+    gpu = primary.gpu or next((other.gpu for other in others if other.gpu is not None), None)
+    counts = {other.gpus_per_pod.value for other in others if isinstance(other.gpus_per_pod, Located)}
+    own = primary.gpus_per_pod
+    if not counts or isinstance(own, Unknown) or counts == {own.value if own is not None else None}:
+        return replace(primary, gpu=gpu)
+    leads = f"the leader has {own.value if own is not None else 'no'} cards"
+    workers = " or ".join(str(count) for count in sorted(counts))
+    reason = f"{leads} and other pods of its group have {workers}"
+    return replace(primary, gpu=gpu, gpus_per_pod=Unknown(reason, own.span if own is not None else primary.at))
 
 
 def _of_file(launches: Sequence[Launch], recognise: Recognise) -> Iterable[Server]:

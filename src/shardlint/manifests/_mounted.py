@@ -1,0 +1,43 @@
+"""Scripts that a container runs from a ConfigMap of the same file (`bash /scripts/start.sh`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from shardlint.findings import Located
+from shardlint.manifests._objects import kind, objects_of_file
+from shardlint.manifests._started import SHELLS, Started, first_word
+from shardlint.text.documents import Document
+from shardlint.text.nodes import Mapping, Scalar
+from shardlint.text.source import Fragment
+
+
+def commands(started: Iterable[Started], document: Document) -> Iterator[Started]:
+    """The commands, those of a mounted script in the place of the one that runs it."""
+    for command in started:
+        script = _script(command, document)
+        if script is None:
+            yield command
+            continue
+        from shardlint.text import shell  # few manifests bring scripts
+
+        for inner in shell.read(script, command.env).commands:
+            if inner.words:
+                env = {**command.env, **inner.env}
+                yield Started(inner.words, env, first_word(inner), conditional=inner.conditional or command.conditional)
+
+
+def _script(command: Started, document: Document) -> Fragment | None:
+    """The text of the script that a command names by its path; None where the file does not hold it."""
+    words = [word.value for word in command.argv[:4] if isinstance(word, Located)]
+    if words and words[0].rpartition("/")[2] in SHELLS:
+        words = [word for word in words[1:] if not word.startswith("-")]
+    if not words or "/" not in words[0] or "ConfigMap" not in document.source.text:
+        return None
+    name = words[0].rpartition("/")[2]
+    for item in objects_of_file(document.source):
+        data = item.get("data") if kind(item) == "ConfigMap" else None
+        value = data.get(name) if isinstance(data, Mapping) else None
+        if isinstance(value, Scalar):
+            return value.fragment()
+    return None
