@@ -21,7 +21,17 @@ print(json.dumps([code, sorted(set(sys.modules) - before)]), file=sys.__stdout__
 """
 
 NEVER = {"torch", "huggingface_hub", "importlib.metadata", "httpx2", "requests", "subprocess", "asyncio", "logging"}
-HEAVY = {"pydantic", "tree_sitter", "tree_sitter_bash", "tomllib", "pathlib", "jsonschema", "unicodedata", "difflib"}
+HEAVY = {
+    "pydantic",
+    "pydantic_core",
+    "tree_sitter",
+    "tree_sitter_bash",
+    "tomllib",
+    "pathlib",
+    "jsonschema",
+    "unicodedata",
+    "difflib",
+}
 
 
 @pytest.fixture
