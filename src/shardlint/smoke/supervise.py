@@ -27,6 +27,9 @@ GRACE_SECONDS = 0.5
 """How long the others may still speak when a rank has died: the first to be reaped need not be the first cause."""
 GOODBYE_SECONDS = 2.0
 
+AT_DEADLINE = "when the deadline was over"
+WHEN_GONE = "when the process that had started it was gone"
+
 OUTPUT = "output"
 CHUNK_BYTES = 65536
 
@@ -108,11 +111,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _listen(reports: int, progress: Progress, deadline: float, stall_seconds: float) -> str:
     """Take records until there are no more, or until the run must be ended; why no more were awaited."""
     rest = b""
-    limit, reason = deadline, "when the deadline was over"
+    limit, reason = deadline, AT_DEADLINE
     while select.select([reports], [], [], max(0.0, limit - time.monotonic()))[0]:
         data = os.read(reports, CHUNK_BYTES)
         if not data:
-            return "when the process that had started it was gone"
+            return WHEN_GONE
         *lines, rest = (rest + data).split(b"\n")
         was_broken = progress.broken
         for line in lines:
@@ -123,14 +126,15 @@ def _listen(reports: int, progress: Progress, deadline: float, stall_seconds: fl
         elif progress.under_way and now + stall_seconds < deadline:
             limit, reason = now + stall_seconds, f"when nothing had moved for {stall_seconds:g} s"
         else:
-            limit, reason = deadline, "when the deadline was over"
+            limit, reason = deadline, AT_DEADLINE
     return reason
 
 
 def _no_start(folder: Path, reason: str) -> str:
     """Why not even torch was imported."""
-    last_line = _last_line(folder / OUTPUT)
-    return f"torch was still being imported {reason}" if not last_line else f"no rank was started: {last_line}"
+    if reason == AT_DEADLINE:
+        return f"torch was still being imported {reason}"
+    return f"the process that imports torch ended: {_last_line(folder / OUTPUT) or 'it says nothing'}"
 
 
 def _last_line(path: Path) -> str:

@@ -1,0 +1,52 @@
+"""Plans for the tests of the smoke test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from shardlint.engines.versions import Version
+from shardlint.engines.vllm.cutting import cutting
+from shardlint.facts.geometry import read
+from shardlint.findings import Unknown
+from shardlint.layout import Sizes, lay_out
+from shardlint.smoke import Plan, plan_of
+from shardlint.smoke.plan import Deviation
+
+DENSE: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "torch_dtype": "bfloat16",
+}
+EXPERTS: dict[str, Any] = DENSE | {
+    "architectures": ["MixtralForCausalLM"],
+    "model_type": "mixtral",
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+}
+
+
+def planned(config: dict[str, Any], **sizes: Any) -> Plan | Unknown:
+    """What shardlint plans for a model under degrees given by their short names (tp, pp, dp, pcp)."""
+    names = {
+        "tp": "tensor_parallel_size",
+        "pp": "pipeline_parallel_size",
+        "dp": "data_parallel_size",
+        "pcp": "prefill_context_parallel_size",
+    }
+    geometry = read(config, "org/model")
+    degrees = Sizes(**{names.get(name, name): size for name, size in sizes.items()})
+    return plan_of(lay_out(degrees, geometry, cutting(Version((0, 33)))), geometry)
+
+
+def plan(config: dict[str, Any], *deviations: Deviation, **sizes: Any) -> Plan:
+    """The same where it is certain that there is a plan, some ranks made to deviate from it."""
+    found = planned(config, **sizes)
+    assert isinstance(found, Plan), found
+    return replace(found, deviations=deviations)

@@ -1,0 +1,86 @@
+"""`shardlint smoke`, from the manifest to the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from smoke_plans import DENSE
+
+from shardlint.front.main import main
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  template:
+    spec:
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:v0.33.0
+        command: [vllm, serve, {model}, --tensor-parallel-size, "2"]
+        resources: {{limits: {{nvidia.com/gpu: 2}}}}
+---
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
+    (tmp_path / "one.yaml").write_text(DEPLOYMENT.format(name="one", model="org/one"))
+    (tmp_path / "both.yaml").write_text(
+        DEPLOYMENT.format(name="one", model="org/one") + DEPLOYMENT.format(name="two", model="org/nobody-knows")
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder", "room")
+def test_the_layout_of_one_deployment_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["smoke", "both.yaml", "--models", "models.json", "--deployment", "Deployment/one", "--deadline", "60"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Deployment/one (TP 2) on ")
+    assert "not proven: " in lines[0]
+    assert lines[-1].startswith("5 claims held in ")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "there are several deployments; --deployment NAME chooses one: Deployment/one, Deployment/two"),
+        (["--deployment", "three"], "no deployment is called three; there are: Deployment/one, Deployment/two"),
+        (["--deployment", "Deployment/two"], "Deployment/two cannot be tried: the layout is not known: "),
+        (["--deadline", "0"], "argument --deadline: 0 is no time to wait"),
+    ],
+)
+def test_what_cannot_be_tried_ends_with_2(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["smoke", "both.yaml", "--models", "models.json", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"shardlint: {why}")
+    assert captured.out == ""
+
+
+@pytest.fixture
+def no_torch(folder: Path, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "torch.py").write_text('raise ModuleNotFoundError("No module named torch", name="torch")')
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+NOT_TRIED = "Deployment/one (TP 2) was not tried: torch is not installed: pip install 'shardlint[smoke]'"
+
+
+@pytest.mark.usefixtures("no_torch")
+def test_without_torch_nothing_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["smoke", "one.yaml", "--models", "models.json"]) == 2
+    assert capsys.readouterr().err == f"shardlint: {NOT_TRIED}\n"
+
+
+@pytest.mark.usefixtures("no_torch")
+def test_json_is_printed_however_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["smoke", "one.yaml", "--models", "models.json", "--format", "json"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert (data["deployment"], data["headline"], data["exit_code"]) == ("Deployment/one", NOT_TRIED, 2)

@@ -1,0 +1,114 @@
+"""What is printed, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from smoke_plans import DENSE, plan
+
+from shardlint.smoke import Claim, Plan, SmokeResult
+from shardlint.smoke.report import headline, json_data, text
+from shardlint.smoke.result import expected
+
+PAIR = plan(DENSE, tp=2)
+
+
+def _all_held(of: Plan) -> list[Claim]:
+    return [
+        Claim(name, kind, of.twins[0] if kind == "twins" else of.group_of(kind, rank), rank, True)
+        for name, judges in expected(of).items()
+        for kind, rank in sorted(judges)
+    ]
+
+
+def _result(claims: Iterable[Claim], of: Plan = PAIR, backend: str = "gloo") -> SmokeResult:
+    return SmokeResult(of, tuple(claims), "", backend, "2.13.0", 1.5)
+
+
+def _with_a_wrong_shard() -> SmokeResult:
+    message = "9 of 1024 elements differ, by 3 at most: rank 1 added nothing"
+    return _result(
+        claim._replace(ok=False, message=message) if claim.name == "split-mlp" else claim for claim in _all_held(PAIR)
+    )
+
+
+def test_a_run_that_held() -> None:
+    result = _result(_all_held(PAIR))
+    assert result.exit_code == 0
+    assert text(result, "Deployment/llama") == (
+        "Deployment/llama (TP 2) on CPU (2 processes of one host, gloo, torch 2.13.0); "
+        "proven: membership, split-mlp, all-layers, ranks; "
+        "not proven: NCCL, bandwidth, memory, several nodes, attention\n"
+        "scale: hidden_size 4096 as 128, intermediate_size 14336 as 128; all 6 layers; 8 tokens; "
+        "whole numbers, tolerance 0\n"
+        "ok    membership, tp [0,1]: every group holds the planned ranks\n"
+        "ok    membership, world [0,1]: every group holds the planned ranks\n"
+        "ok    split-mlp, tp [0,1]: "
+        "a column-parallel, then row-parallel MLP with one all-reduce equals the unsplit product\n"
+        "ok    all-layers, world [0,1]: the last stage ends as the unsplit model does\n"
+        "ok    ranks, world [0,1]: every rank comes to its end\n"
+        "5 claims held in 1.5 s\n"
+    )
+
+
+def test_what_several_ranks_see_alike_is_said_once() -> None:
+    result = _with_a_wrong_shard()
+    assert result.exit_code == 1
+    assert "; proven: membership, all-layers, ranks; FAILED: split-mlp; not proven:" in headline(result)
+    wrong = [line for line in text(result).splitlines() if line.startswith("FAIL")]
+    assert wrong == [
+        "FAIL  split-mlp, tp [0,1]: 9 of 1024 elements differ, by 3 at most: rank 1 added nothing (seen by rank 0, 1)"
+    ]
+    assert text(result).endswith("1 of 5 claims failed in 1.5 s\n")
+
+
+def test_a_claim_that_some_rank_did_not_judge_is_not_proven() -> None:
+    result = _result(claim for claim in _all_held(PAIR) if (claim.name, claim.rank) != ("all-layers", 1))
+    assert result.exit_code == 1
+    assert "; not reached: all-layers; " in headline(result)
+
+
+def test_nothing_said_is_nothing_proven() -> None:
+    result = _result([])
+    assert result.exit_code == 1
+    assert "; proven: nothing; not reached: membership, split-mlp, all-layers, ranks; " in headline(result)
+    assert "----  split-mlp: not reached\n" in text(result)
+
+
+def test_a_run_on_gpus_says_so() -> None:
+    line = headline(_result(_all_held(PAIR), backend="nccl"))
+    assert line.startswith("layout (TP 2) on 2 GPUs of one host (NCCL, torch 2.13.0); ")
+    assert line.endswith("; not proven: bandwidth, memory, several nodes, attention")
+
+
+def test_a_run_that_could_not_be() -> None:
+    result = SmokeResult(PAIR, could_not_run="torch is not installed")
+    assert result.exit_code == 2
+    assert text(result, "x") == "x (TP 2) was not tried: torch is not installed\n"
+    assert json_data(result)["could_not_run"] == "torch is not installed"
+
+
+def test_many_ranks_are_named_by_their_ends() -> None:
+    wide = plan(DENSE, tp=8)
+    assert "ok    split-mlp, tp [0..7]: " in text(_result(_all_held(wide), wide))
+
+
+def test_json_holds_every_judgement_of_every_rank() -> None:
+    data = json.loads(json.dumps(json_data(_with_a_wrong_shard(), "Deployment/llama")))
+    assert data["schema"] == 1
+    assert data["deployment"] == "Deployment/llama"
+    assert data["exit_code"] == 1
+    assert data["failed"] == ["split-mlp"]
+    assert data["plan"]["groups"] == {"tp": [[0, 1]]}
+    assert [claim for claim in data["claims"] if not claim["ok"]] == [
+        {
+            "name": "split-mlp",
+            "kind": "tp",
+            "group": [0, 1],
+            "rank": rank,
+            "ok": False,
+            "message": "9 of 1024 elements differ, by 3 at most: rank 1 added nothing",
+        }
+        for rank in (0, 1)
+    ]
