@@ -50,7 +50,9 @@ def test_a_value_that_was_written_nowhere_puts_the_finding_on_the_fallback() -> 
 
 def test_an_unknown_need_is_reported_with_what_settles_it() -> None:
     (missed,) = said(rule(odd), tensor_parallel_size=Unknown("templated", settle_by="helm template"))
-    assert missed == NotChecked("Deployment/x", "made-up", "tensor_parallel_size", "templated", "helm template")
+    assert missed == NotChecked(
+        "Deployment/x", "made-up", "tensor_parallel_size", "templated", "helm template", "a.yaml"
+    )
 
 
 def test_a_need_that_was_simply_not_written_asks_no_question() -> None:

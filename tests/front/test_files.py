@@ -166,3 +166,27 @@ class TestText:
     def test_byte_order_marks_are_no_part_of_the_text(self, encoding: str) -> None:
         Path("a.yaml").write_bytes(ENGINE.encode(encoding))
         assert [source.text for source in find(["."], PATTERNS).sources] == [ENGINE]
+
+
+def test_force_exclude_passes_over_named_files_that_a_search_would(tree: Path) -> None:
+    Path(".git").mkdir()
+    Path(".gitignore").write_text("rendered/\n*.local.yaml\n")
+    named = ["deploy/a.yaml", "deploy/rendered/b.yaml", "deploy/c.local.yaml", "node_modules/d.yaml", "e.yaml"]
+    write(*named[:-1])
+    write("e.yaml", text="image: nginx\nbroken: [\n")
+    Path("f.yaml").write_bytes(b"\0")
+    found = find([*named, "f.yaml"], ("*.yaml",), force_exclude=True)
+    assert [source.path for source in found.sources] == ["deploy/a.yaml"]
+    assert not found.notes and not found.problems
+    assert len(find(named, ("*.yaml",)).sources) == len(named)
+
+
+def test_force_exclude_of_a_file_elsewhere_asks_its_own_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("here/x", "node_modules/there/.git"):
+        Path(path).mkdir(parents=True)
+    write("node_modules/there/a.yaml", "node_modules/there/b.yaml")
+    Path("node_modules/there/.gitignore").write_text("b.yaml\n")
+    monkeypatch.chdir("here")
+    for folder in ("../node_modules/there", tree / "node_modules/there"):
+        found = find([f"{folder}/a.yaml", f"{folder}/b.yaml"], ("*.yaml",), force_exclude=True)
+        assert [source.path for source in found.sources] == [f"{folder}/a.yaml"]

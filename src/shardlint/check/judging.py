@@ -37,7 +37,8 @@ def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Ite
             yield _finding(rule, problem, fallback, deployment)
     except Missing as missing:
         if missing.unknown is not None:
-            yield NotChecked(deployment, rule.name, missing.name, missing.unknown.reason, missing.unknown.settle_by)
+            unknown = missing.unknown
+            yield NotChecked(deployment, rule.name, missing.name, unknown.reason, unknown.settle_by, fallback.path)
 
 
 def _problems(rule: Rule, facts: Facts) -> Iterable[Problem]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shardlint.findings.places import Located, Span
-from shardlint.findings.vocabulary import Certainty, Effect, Severity
+from shardlint.findings.vocabulary import SEVERITIES, Certainty, Effect, Severity
 
 PAGES = "shardlint/rules/{}.md"
 
@@ -115,6 +115,7 @@ class NotChecked:
     missing: str
     reason: str
     settle_by: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +139,8 @@ class Report:
 
     def count(self, severity: Severity) -> int:
         return sum(finding.severity == severity for finding in self.findings)
+
+    def reaches(self, severity: Severity) -> bool:
+        """Whether a finding is at least that severe."""
+        counted = SEVERITIES[: SEVERITIES.index(severity) + 1]
+        return any(finding.severity in counted for finding in self.findings)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shardlint.findings import SEVERITIES, Finding, Report, Severity, Span
+from shardlint.findings import SEVERITIES, Finding, Problem, Report, Severity, Span
 from shardlint.front.failures import CannotRun
 from shardlint.front.options import Options, parse
 
@@ -40,7 +40,7 @@ def check(options: Options) -> int:
     from shardlint import check as checking
 
     options = with_project_settings(options)
-    settings = _settings(options)
+    settings = settings_of(options)
     found, library = _look(options)
     try:
         report = checking.check(found.sources, library, settings)
@@ -64,7 +64,7 @@ def inspect(options: Options) -> int:
     from shardlint import check as checking
 
     options = with_project_settings(options)
-    settings = _settings(options)
+    settings = settings_of(options)
     found, library = _look(options)
     report = _with_files(checking.read(found.sources, library, settings), found, settings)
     effective = [_effective(deployment, library, settings) for deployment in report.deployments]
@@ -86,7 +86,7 @@ def smoke(options: Options) -> int:
     from shardlint.front.smoke import chosen, try_out
 
     options = with_project_settings(options)
-    settings = _settings(options)
+    settings = settings_of(options)
     found, library = _look(options)
     deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
     code, text = try_out(DeploymentFacts(deployment, library, settings), options)
@@ -130,10 +130,11 @@ def _look(options: Options) -> tuple[Found, DiskLibrary]:
     library = DiskLibrary(
         options.paths, models=options.models, project=project_folder(options.paths), environ=os.environ
     )
-    return find(options.paths, (pattern for form in FORMS for pattern in form.FILES)), library
+    patterns = (pattern for form in FORMS for pattern in form.FILES)
+    return find(options.paths, patterns, force_exclude=options.force_exclude), library
 
 
-def _settings(options: Options) -> Settings:
+def settings_of(options: Options) -> Settings:
     """What check is told. Raises CannotRun for a rule, version or GPU that there is not."""
     from shardlint.check import Settings
     from shardlint.front.rulebook import known_words
@@ -170,17 +171,18 @@ def _hardware(text: str | None) -> Hardware | None:
 def _with_files(report: Report, found: Found, settings: Settings) -> Report:
     """The report with what was found out about files before any of them was read as a manifest."""
     files = sorted((*report.files, *found.notes), key=lambda note: note.path)
-    findings = (*report.findings, *_file_findings(found, settings))
+    findings = (*report.findings, *file_findings(found.problems, settings))
     return replace(report, files=tuple(files), findings=tuple(sorted(findings, key=_order)))
 
 
-def _file_findings(found: Found, settings: Settings) -> Iterator[Finding]:
-    if not found.problems:
+def file_findings(problems: Sequence[Problem], settings: Settings) -> Iterator[Finding]:
+    """The findings on files whose bytes could not be read as text."""
+    if not problems:
         return
     from shardlint.rules.unreadable_file import RULE
 
     if settings.wants(RULE):
-        for problem in found.problems:
+        for problem in problems:
             assert isinstance(problem.at, Span)  # the search knows the byte
             yield Finding(
                 RULE.code,
@@ -201,9 +203,12 @@ def _order(finding: Finding) -> tuple[str, int, int, str, str]:
 
 
 def _fails(report: Report, options: Options) -> bool:
-    counted = SEVERITIES[: SEVERITIES.index(options.fail_on or DEFAULT_FAIL_ON) + 1]
-    reached = any(finding.severity in counted for finding in report.findings)
-    return reached or (options.strict and bool(report.not_checked))
+    return report.reaches(threshold(options)) or (options.strict and bool(report.not_checked))
+
+
+def threshold(options: Options) -> Severity:
+    """The least severity that fails a run."""
+    return next((severity for severity in SEVERITIES if severity == options.fail_on), DEFAULT_FAIL_ON)
 
 
 def _effective(deployment: Deployment, library: DiskLibrary, settings: Settings) -> Effective:

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from shardlint.findings import FileNote, Problem, Span
 from shardlint.front.failures import CannotRun
-from shardlint.front.ignored import inherited_scopes, is_ignored, own_scope
+from shardlint.front.ignored import Scope, inherited_scopes, is_ignored, own_scope
 from shardlint.text import Source
 
 STANDARD_INPUT = "-"
@@ -46,24 +46,29 @@ class Found(NamedTuple):
     problems: list[Problem]
 
 
-def find(paths: Sequence[str], patterns: Iterable[str]) -> Found:
+def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool = False) -> Found:
     """Read the files that `paths` name, and those below its folders whose names match one of `patterns`.
 
-    Each file is read once, however often it is named. Raises CannotRun for a path that is not there.
+    Each file is read once, however often it is named.  `force_exclude` passes over a named file too where a search
+    of its folder would: git ignores it, or nothing in it has to do with serving a language model.  Raises CannotRun
+    for a path that is not there.
     """
     names = re.compile("|".join(translate(pattern) for pattern in sorted(set(patterns))))
-    search = _Search(names, [os.path.realpath(path) for path in paths if path != STANDARD_INPUT])
+    roots = [os.path.realpath(path) for path in paths if path != STANDARD_INPUT]
+    search = _Search(names, roots, force_exclude)
     for path in paths:
         search.look_at(path)
     return search.found
 
 
 class _Search:
-    def __init__(self, names: re.Pattern[str], roots: list[str]) -> None:
+    def __init__(self, names: re.Pattern[str], roots: list[str], force_exclude: bool) -> None:
         self.names = names
         self.roots = roots
+        self.force_exclude = force_exclude
         self.found = Found([], [], [])
         self.seen: set[tuple[int, int]] = set()
+        self.scopes: dict[str, list[Scope] | None] = {}
 
     def look_at(self, path: str) -> None:
         """One path of the command line."""
@@ -73,9 +78,31 @@ class _Search:
             for file in self._walk(path):
                 self._read(file, named=False)
         elif os.path.exists(path):
-            self._read(path, named=True)
+            if not (self.force_exclude and self._is_passed_over(path)):
+                self._read(path, named=not self.force_exclude)
         else:
             raise CannotRun(f"{path}: no such file or folder")
+
+    def _is_passed_over(self, path: str) -> bool:
+        """Whether a search from where the command runs (else of the file's own folder) does not come to a file."""
+        path = os.path.relpath(path)
+        scopes = self._scopes_in(os.path.join(os.path.dirname(path), ""))
+        return scopes is None or is_ignored(path, False, scopes)
+
+    def _scopes_in(self, prefix: str) -> list[Scope] | None:
+        """What git ignores in the folder whose paths begin with `prefix`; None where the folder is not searched."""
+        if prefix not in self.scopes:
+            self.scopes[prefix] = self._find_scopes(prefix)
+        return self.scopes[prefix]
+
+    def _find_scopes(self, prefix: str) -> list[Scope] | None:
+        if not prefix or prefix.startswith(os.pardir + "/"):
+            return inherited_scopes(prefix) + own_scope(prefix)
+        parent, name = os.path.split(prefix.rstrip("/"))
+        above = self._scopes_in(os.path.join(parent, ""))
+        if above is None or name in SKIPPED_FOLDERS or is_ignored(prefix.rstrip("/"), True, above):
+            return None
+        return above + own_scope(prefix)
 
     def _walk(self, root: str) -> Iterator[str]:
         """The files below a folder in the order of their names, less what git ignores."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HOOK_OPTION = "--force-exclude"
 COMMANDS = ("check", "inspect", "smoke", "explain", "rules")
 
 
@@ -22,6 +23,7 @@ class Options:
     ignore: tuple[str, ...] | None = None
     fail_on: str | None = None
     strict: bool = False
+    force_exclude: bool = False
     config: str | None = None
     no_color: bool = False
     deployment: str | None = None
@@ -31,8 +33,11 @@ class Options:
 def parse(words: list[str]) -> Options:
     """Raises CannotRun for what makes no sense; prints and leaves for `--help`."""
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("check", words)
-    if command in ("check", "inspect") and rest and all(word == "-" or not word.startswith("-") for word in rest):
-        return Options(command, tuple(rest))  # a hook's call: argparse would cost as much as reading ten manifests
+    from_hook = command == "check" and rest[:1] == [HOOK_OPTION]
+    paths = rest[from_hook:]
+    if command in ("check", "inspect") and paths and all(word == "-" or not word.startswith("-") for word in paths):
+        # a hook's call: argparse would cost as much as reading ten manifests
+        return Options(command, tuple(paths), force_exclude=from_hook)
     from shardlint.front.parser import parse_options
 
     return Options(command, **parse_options(command, rest))

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from shardlint._version import __version__
 from shardlint.findings import SEVERITIES
 from shardlint.front.failures import CannotRun
+from shardlint.front.options import HOOK_OPTION
 
 FORMATS = ("text", "json")
 
@@ -89,6 +90,9 @@ def _add_judgement(parser: _Parser) -> None:
     parser.add_argument("--ignore", metavar="RULES", type=_words, help="not these")
     parser.add_argument("--fail-on", choices=SEVERITIES, help="the least severity for exit code 1 (default: warning)")
     parser.add_argument("--strict", action="store_true", help="exit code 1 too for what could not be checked")
+    parser.add_argument(
+        HOOK_OPTION, action="store_true", help="pass over named files too that a search of their folder would (hooks)"
+    )
 
 
 def _seconds(text: str) -> float:
