@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 16_000_000
 """A hundred times the largest config.json known (22,000 quantised layers named one by one)."""
 LARGEST_COUNT = 10**9
-DEEPEST_PART = 4
-"""thinker_config holds text_config; nothing known goes deeper than two."""
 
 COUNTS = (
     "num_attention_heads n_head n_heads num_heads decoder_attention_heads encoder_attention_heads "
@@ -140,11 +138,8 @@ def _validator() -> SchemaValidator:
         for names, schema in kinds
         for name in names.split()
     }
-    schema = core_schema.typed_dict_schema(fields, extra_behavior="allow", strict=True)
-    for _ in range(DEEPEST_PART):
-        parts = {
-            part: core_schema.typed_dict_field(core_schema.nullable_schema(schema), required=False)
-            for part in TEXT_PARTS
-        }
-        schema = core_schema.typed_dict_schema({**fields, **parts}, extra_behavior="allow", strict=True)
+    inner = core_schema.nullable_schema(core_schema.definition_reference_schema("config"))
+    parts = {part: core_schema.typed_dict_field(inner, required=False) for part in TEXT_PARTS}
+    config = core_schema.typed_dict_schema({**fields, **parts}, extra_behavior="allow", strict=True, ref="config")
+    schema = core_schema.definitions_schema(core_schema.definition_reference_schema("config"), [config])
     return SchemaValidator(schema)
