@@ -64,6 +64,18 @@ def test_what_cannot_be_tried_ends_with_2(words: list[str], why: str, capsys: py
     assert captured.out == ""
 
 
+def test_an_engine_whose_layouts_are_not_known_is_not_tried(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = DEPLOYMENT.format(name="one", model="org/one").replace(
+        "vllm/vllm-openai:v0.33.0", "lmsysorg/sglang:v0.5.0"
+    )
+    command = "[python3, -m, sglang.launch_server, --model-path, org/one, "
+    (folder / "sglang.yaml").write_text(manifest.replace("[vllm, serve, org/one, ", command))
+    assert main(["smoke", "sglang.yaml", "--models", "models.json"]) == 2
+    assert capsys.readouterr().err == (
+        "shardlint: Deployment/one cannot be tried: how SGLang lays out its ranks is not known\n"
+    )
+
+
 @pytest.fixture
 def no_torch(folder: Path, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "torch.py").write_text('raise ModuleNotFoundError("No module named torch", name="torch")')

@@ -31,6 +31,8 @@ def chosen(deployments: Sequence[Deployment], name: str | None) -> Deployment:
 def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     """Run a deployment's layout; the exit code and what to print. Raises CannotRun where it has none to run."""
     name = facts.deployment.name
+    if not facts.engine.judged:
+        raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
     plan = facts.layout if isinstance(facts.layout, Unknown) else smoke.plan_of(facts.layout, facts.geometry)
     if isinstance(plan, Unknown):
         raise CannotRun(f"{name} cannot be tried: {_in_words(plan)}")
