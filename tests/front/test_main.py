@@ -200,7 +200,7 @@ class TestOutput:
     def test_a_named_file_from_which_nothing_is_read_is_noted(self, run: Run) -> None:
         Path("service.yaml").write_text("kind: Service\n")
         _code, out, _err = run("service.yaml")
-        assert "not read: service.yaml: " in out
+        assert "has none of the forms that are known: service.yaml\n" in out
 
     def test_standard_input_is_called_by_its_dash(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FAULTY.encode())))

@@ -37,7 +37,8 @@ a.yaml:2:13: note[SL103 kv-heads-replicated]: each KV head is stored twice (an e
   |             ^^^^^^^^^
   = effect: GPUs or their memory are paid for and not used
 
-not read: big.yaml: larger than 4 MiB
+nothing read:
+  larger than 4 MiB: big.yaml
 
 not checked:
   no config.json of x is here; to settle it: --models
@@ -62,6 +63,11 @@ def test_what_stops_many_is_said_once_and_shortly() -> None:
     text = printed(Report(not_checked=tuple(many)))
     assert "Deployment/7 and 492 more" in text
     assert len(text) < 500
+
+
+def test_a_named_script_that_starts_no_engine_is_no_silent_pass() -> None:
+    report = Report(files=(FileNote("-", "shell-script", "starts no engine that is known"),))
+    assert "  starts no engine that is known: -\n" in printed(report)
 
 
 def test_colours_are_asked_for() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from shardlint.findings import SEVERITIES, Finding, NotChecked, Related, Report
+from shardlint.findings import SEVERITIES, FileNote, Finding, NotChecked, Related, Report
 from shardlint.report.json import summary
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shardlint.report.excerpt import Excerpt, Excerpts
 
 CATALOGUE = "catalogue:"
-MOST_NAMES = 8  # in one line of what was not checked; the JSON has them all
+MOST_NAMES = 8  # in one line of what was not read or not checked; the JSON has them all
 
 EFFECTS = {
     "refuses-at-start": "the engine refuses to start",
@@ -36,11 +36,7 @@ def check_text(report: Report, texts: Mapping[str, str], colour: bool) -> Iterat
         for finding in report.findings:
             yield from _finding(finding, excerpts, colour)
             yield ""
-    unread = [note for note in report.files if note.form is None and note.reason]
-    for note in unread:
-        yield f"not read: {plain(note.path)}: {plain(note.reason or '')}"
-    if unread:
-        yield ""
+    yield from _not_read(report.files, colour)
     yield from _not_checked(report.not_checked, colour)
     yield _summary(report, colour)
 
@@ -107,6 +103,20 @@ def _place(item: Related) -> str:
     """Where a part of the fault stands; the catalogue's rows have no lines that a reader could open."""
     span = item.span
     return plain(span.path) + ("" if span.path.startswith(CATALOGUE) else f":{span.line}:{span.column}")
+
+
+def _not_read(notes: Iterable[FileNote], colour: bool) -> Iterator[str]:
+    """One entry for each reason: a large folder has many files that only speak of language models."""
+    groups: dict[str, list[str]] = {}
+    for note in notes:
+        if note.reason:
+            groups.setdefault(note.reason, []).append(note.path)
+    if groups:
+        yield paint("nothing read:", "strong", colour)
+    for reason, paths in groups.items():
+        yield f"  {plain(reason)}: {plain(_list(paths))}"
+    if groups:
+        yield ""
 
 
 def _not_checked(items: Iterable[NotChecked], colour: bool) -> Iterator[str]:
