@@ -50,7 +50,7 @@ def judge(
         yield Problem(
             at,
             f"{layers} layers come out uneven over {stages} pipeline stages ({_sizes(sizes)}): every stage waits for "
-            f"the {_largest(sizes)} with {counted(largest, 'layer')}, which also has the least room for KV cache",
+            f"{_largest(sizes)} with {counted(largest, 'layer')}, where the least room is left for the KV cache",
             f"{layers} layers / ({stages} stages x {largest}) = {100 - idle:.1f} % busy, {idle:.1f} % idle",
             _better_partition(sizes, layers) + even,
             related,
@@ -64,7 +64,7 @@ def _sizes(sizes: list[int]) -> str:
 def _largest(sizes: list[int]) -> str:
     """`stage 3`, counted from 0 as the engine does, or how many there are."""
     largest = [stage for stage, size in enumerate(sizes) if size == max(sizes)]
-    return f"stage {largest[0]}" if len(largest) == 1 else f"{len(largest)} stages"
+    return f"stage {largest[0]}" if len(largest) == 1 else f"the {len(largest)} stages"
 
 
 def _better_partition(sizes: list[int], layers: int) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ from shardlint.rules._words import SHORT, counted, named, product, respelled
 TOOK_RAY_UNTIL = Version.of("0.11.0")
 """0.11.0 still turns to Ray by itself where a node has too few GPUs, 0.11.2 refuses."""
 
+OTHER_PLATFORMS = frozenset(("google", "aws", "intel"))
+"""Vendors on whose platforms vLLM finds its devices in another way (TPU slices, Neuron cores, Gaudi)."""
+
 ANY_NUMBER_OF_NODES = Located(1, origin="default")
 """Nobody says how many nodes there are."""
 
@@ -57,8 +60,11 @@ def judge(
         "data_parallel_size": data_parallel_size,
         "prefill_context_parallel_size": prefill_context_parallel_size,
     }
-    may_differ = accelerators is not None and any(card.vendor != "nvidia" for card in accelerators.value)
-    shortage = _shortage(placement.value, gpus_per_node, nodes, degrees, engine_version.value, not may_differ)
+    vendors = {card.vendor for card in accelerators.value} if accelerators is not None else set()
+    if vendors & OTHER_PLATFORMS:
+        return
+    is_cuda = "amd" not in vendors
+    shortage = _shortage(placement.value, gpus_per_node, nodes, degrees, engine_version.value, is_cuda)
     if shortage is None:
         return
     at = _to_blame(degrees, shortage)
