@@ -1,0 +1,69 @@
+"""No value that a manifest or a config may hold makes a rule raise, and no finding has an empty place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardlint import check_command
+
+ODD_SIZE = st.sampled_from([-3, -1, 0, 1, 2, 3, 7, 8, 64, 1000, 10**9, 10**30])
+ODD_COUNT = st.one_of(ODD_SIZE, st.none(), st.sampled_from(["8", [8], True, 8.5]))
+FLAGS = ("-tp", "-pp", "-dp", "-pcp", "-dcp", "--nnodes", "--data-parallel-size-local", "--data-parallel-rank")
+SWITCHES = (
+    "--enable-expert-parallel",
+    "--distributed-executor-backend ray",
+    "--distributed-executor-backend mp",
+    "--data-parallel-backend ray",
+    "--gpu-memory-utilization 0",
+    "--dtype float8",
+    "--quantization awq",
+    "$EXTRA",
+)
+KEYS = ("num_attention_heads", "num_key_value_heads", "num_hidden_layers", "vocab_size", "num_experts", "head_dim")
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "torch_dtype": "bfloat16",
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "num_hidden_layers": 32,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    flags=st.dictionaries(st.sampled_from(FLAGS), ODD_SIZE),
+    switches=st.sets(st.sampled_from(SWITCHES)),
+    config=st.dictionaries(st.sampled_from(KEYS), ODD_COUNT),
+    partition=st.one_of(st.none(), st.text("0123456789,-a ", max_size=12)),
+    gpus=st.sampled_from([None, 0, 1, 8, 10**6]),
+    nodes=st.sampled_from([1, 2, 16]),
+    gpu=st.sampled_from([None, "L4", "H100", "GB10", "nothing of the kind"]),
+)
+def test_no_rule_raises(
+    flags: dict[str, int],
+    switches: set[str],
+    config: dict[str, Any],
+    partition: str | None,
+    gpus: int | None,
+    nodes: int,
+    gpu: str | None,
+) -> None:
+    words = ["vllm serve model", *(f"{flag}={size}" for flag, size in flags.items()), *sorted(switches)]
+    report = check_command(
+        " ".join(words),
+        config={**LLAMA, **config},
+        env={} if partition is None else {"VLLM_PP_LAYER_PARTITION": partition},
+        gpus_per_node=gpus,
+        nodes=nodes,
+        gpu=gpu,
+    )
+    for finding in report.findings:
+        assert finding.message
+        assert finding.span.end_column > finding.span.column or finding.span.end_line > finding.span.line
