@@ -34,8 +34,11 @@ HARDWARE_SETTLED_BY = "--hardware SPEC, for example --hardware 8xH100"
 class DeploymentFacts:
     """The facts of one deployment. Each public property is a name that rules may ask for."""
 
-    def __init__(self, deployment: Deployment, library: Library, settings: Settings) -> None:
+    def __init__(
+        self, deployment: Deployment, library: Library, settings: Settings, of_file: Sequence[Deployment] = ()
+    ) -> None:
         self.deployment = deployment
+        self._of_file = of_file
         self.engine = engines.engine(deployment.engine)
         self._library = library
         self._settings = settings
@@ -187,6 +190,13 @@ class DeploymentFacts:
             return Unknown("--hardware does not tell the memory of every card", settle_by=HARDWARE_SETTLED_BY)
         smallest = min(cards.values(), key=lambda card: card.memory_bytes or 0)
         return Located((smallest,), origin="given", source="--hardware")
+
+    @property
+    def engines_beside(self) -> tuple[Deployment, ...]:
+        """Other engines that commands of the same container or script start, on the same GPUs."""
+        unit = self.deployment.server.primary.unit
+        others = (other for other in self._of_file if other is not self.deployment)
+        return tuple(other for other in others if other.server.primary.unit == unit)
 
     # The layout
 

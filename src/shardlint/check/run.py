@@ -50,7 +50,7 @@ def _judged(
     start = reading.source.span(0, 0)
     said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
     for deployment in reading.deployments:
-        facts = DeploymentFacts(deployment, library, settings)
+        facts = DeploymentFacts(deployment, library, settings, reading.deployments)
         if facts.engine.judged:
             place = fallback_place(deployment)
             for rule in wanted:

@@ -43,7 +43,7 @@ def findings_of(rule: Rule, case: Case) -> tuple[Finding, ...]:
     reading = read_file(source, library, {})
     said = list(judge(rule, FileFacts(reading), source.span(0, 0))) if rule.subject == "file" else []
     for deployment in reading.deployments:
-        facts = DeploymentFacts(deployment, library, settings)
+        facts = DeploymentFacts(deployment, library, settings, reading.deployments)
         if rule.subject == "deployment" and facts.engine.judged:
             said += judge(rule, facts, fallback_place(deployment), deployment.name)
     return tuple(item for item in said if isinstance(item, Finding))
