@@ -79,7 +79,8 @@ def _set_environment() -> None:
     import socket
 
     names = {name for _index, name in socket.if_nameindex()}
-    os.environ["GLOO_SOCKET_IFNAME"] = next((name for name in LOOPBACK_NAMES if name in names), "")
+    for name in names.intersection(LOOPBACK_NAMES):
+        os.environ["GLOO_SOCKET_IFNAME"] = name
 
 
 def _be_rank(
