@@ -15,7 +15,7 @@ from shardlint.facts import Accelerator, accelerators
 from shardlint.facts.hardware import Hardware, Node
 from shardlint.findings import Report, Unknown
 from shardlint.layout import Layout
-from shardlint.text import Document, Fragment, ModelFiles, Source
+from shardlint.text import Document, Fragment, Library, ModelFiles, Source
 
 COMMAND_PATH = "<command>"
 UNKNOWN_CARD = Accelerator("", "a GPU", "", None, None, None, None)
@@ -89,11 +89,15 @@ def _read(
     gpu: str | None,
     engine_version: str | None,
 ) -> tuple[FileReading, Settings]:
-    source = Source(COMMAND_PATH, command if isinstance(command, str) else shlex.join(command))
     hardware = None if gpus_per_node is None else Hardware((Node(((gpus_per_node, _card(gpu)),)),) * nodes)
     settings = Settings(vllm=engine_version, hardware=hardware, environment=env or {})
-    document = Document(source, "shell", script=Fragment.whole(source))
-    return read_document(document, library, settings.environment), settings
+    return read_command(command, library, settings.environment), settings
+
+
+def read_command(command: Sequence[str] | str, library: Library, env: Mapping[str, str]) -> FileReading:
+    """What a command starts, as if it stood in a file of its own."""
+    source = Source(COMMAND_PATH, command if isinstance(command, str) else shlex.join(command))
+    return read_document(Document(source, "shell", script=Fragment.whole(source)), library, env)
 
 
 def _card(name: str | None) -> Accelerator:

@@ -1,0 +1,259 @@
+"""The door of pytest, opened: every deployment below the test paths is an item, and all are judged in one pass."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardlint import engines, manifests
+from shardlint.check import RuleFailed, Settings
+from shardlint.check.reading import FileReading, read_file
+from shardlint.check.run import judge_all
+from shardlint.deployment import Deployment
+from shardlint.findings import FileNote, Finding, Report, Severity
+from shardlint.front.commands import file_findings, settings_of, threshold, with_project_settings
+from shardlint.front.failures import CannotRun
+from shardlint.front.files import Found, find
+from shardlint.front.library import DiskLibrary
+from shardlint.front.options import Options
+from shardlint.front.settings import project_folder
+from shardlint.report.plain import plain
+from shardlint.report.text import check_text
+from shardlint.rules import BrokenRule
+from shardlint.testing import LayoutChecker
+from shardlint.text.comments import ignores
+
+MARKER = "shardlint"
+FILE = "file"  # the item for what is wrong with a file and not with a deployment
+CODE, FAMILY, NOT_CHECKED = "shardlint_code", "shardlint_family", "shardlint_not_checked"
+"""Names of the properties in the JUnit report; the first two once for each finding."""
+
+
+def start(config: pytest.Config) -> None:
+    """Begin to collect manifests. Raises pytest.UsageError for settings that make no sense."""
+    config.addinivalue_line("markers", f"{MARKER}: a deployment in a manifest, checked by shardlint")
+    config.pluginmanager.register(Session(World.of(config)), "shardlint-session")
+
+
+def checker(config: pytest.Config) -> LayoutChecker:
+    """What the fixture gives. Raises pytest.UsageError for settings that make no sense."""
+    world = World.of(config)
+    return LayoutChecker(world.library, world.settings, world.fail_on, world.strict)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What pytest's options and the project's settings say together."""
+
+    library: DiskLibrary
+    settings: Settings
+    fail_on: Severity
+    strict: bool
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> World:
+        try:
+            return cls._of(config)
+        except (CannotRun, BrokenRule) as failure:
+            raise pytest.UsageError(f"shardlint: {failure}") from failure
+
+    @classmethod
+    def _of(cls, config: pytest.Config) -> World:
+        named = (argument.partition("::")[0] for argument in config.args)
+        paths = (str(config.rootpath), *(os.path.abspath(path) for path in named if os.path.exists(path)))
+        models = config.getoption("shardlint_models")
+        options = with_project_settings(
+            Options(
+                "check",
+                paths,
+                models=None if models is None else os.path.abspath(models),
+                hardware=config.getoption("shardlint_hardware"),
+                fail_on=config.getoption("shardlint_fail_on"),
+                strict=config.getoption("shardlint_strict"),
+            )
+        )
+        library = DiskLibrary(paths, models=options.models, project=project_folder(paths), environ=os.environ)
+        return cls(library, settings_of(options), threshold(options), options.strict)
+
+
+class Session:
+    """The hooks of one run, and what it found."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.patterns = tuple(pattern for form in manifests.forms() for pattern in form.FILES)
+        self._items: list[ManifestItem] = []
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> ManifestFile | None:
+        if any(file_path.match(pattern) for pattern in self.patterns):
+            return ManifestFile.from_parent(parent, path=file_path, run=self)
+        return None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._items = [item for item in session.items if isinstance(item, ManifestItem)]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What was not checked is no pass: say so, wherever the items ran."""
+        reports = (report for reports in terminalreporter.stats.values() for report in reports)
+        counts = [count for report in reports for count in _not_checked(report)]
+        if counts:
+            rules, items = (f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in _nouns(counts))
+            terminalreporter.write_line(f"shardlint: {rules} could not be checked on {items}; -rP says what is missing")
+
+    def report_of(self, item: ManifestItem) -> Report:
+        """What the one pass over all files with selected items found about one item. Raises RuleFailed."""
+        if isinstance(self._reports, Exception):
+            raise self._reports
+        return self._reports.get((item.file.shown, item.subject), Report())
+
+    @cached_property
+    def _reports(self) -> Mapping[tuple[str, str], Report] | RuleFailed | BrokenRule:
+        try:
+            return self._judge()
+        except (RuleFailed, BrokenRule) as failure:  # for every item: none of them was judged
+            return failure
+
+    def _judge(self) -> Mapping[tuple[str, str], Report]:
+        files = list(dict.fromkeys(item.file for item in self._items))
+        whole = judge_all([file.reading for file in files if file.reading], self.world.library, self.world.settings)
+        problems = [problem for file in files for problem in file.found.problems]
+        undecodable = file_findings(problems, self.world.settings)
+        return dict(_by_item(replace(whole, findings=(*whole.findings, *undecodable))))
+
+    def text(self, item: ManifestItem, report: Report) -> str:
+        """The report on one item, as `shardlint check` prints it."""
+        sources = {source.path: source.text for source in item.file.found.sources}
+        texts = {**dict(self.world.library.texts()), **sources}
+        return "\n".join(check_text(report, texts, colour=False))
+
+
+def _nouns(counts: list[int]) -> tuple[tuple[int, str], tuple[int, str]]:
+    return (sum(counts), "rule"), (len(counts), "deployment")
+
+
+def _not_checked(report: Any) -> Iterator[int]:
+    """Of a test's report in the phase that ran it; the list holds reports of other kinds too."""
+    if getattr(report, "when", None) == "call":
+        yield from (int(value) for name, value in report.user_properties if name == NOT_CHECKED)
+
+
+def _by_item(whole: Report) -> Iterator[tuple[tuple[str, str], Report]]:
+    """The report in parts, by path and deployment; what concerns a file has no deployment."""
+    keys = {(finding.path, finding.deployment): None for finding in (*whole.findings, *whole.ignored)}
+    keys |= {(missed.path, missed.deployment): None for missed in whole.not_checked}
+    for path, name in keys:
+        yield (
+            (path, name),
+            Report(
+                findings=tuple(_of(whole.findings, path, name)),
+                ignored=tuple(_of(whole.ignored, path, name)),
+                not_checked=tuple(m for m in whole.not_checked if (m.path, m.deployment) == (path, name)),
+                files=tuple(note for note in whole.files if note.path == path),
+                deployments=tuple(d for d in whole.deployments if (d.at.path, d.name) == (path, name)),
+            ),
+        )
+
+
+def _of(findings: Iterable[Finding], path: str, name: str) -> Iterator[Finding]:
+    return (finding for finding in findings if (finding.path, finding.deployment) == (path, name))
+
+
+class ManifestFile(pytest.File):
+    """A file that may hold deployments; most hold none, and have no items."""
+
+    def __init__(self, *, run: Session, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.run = run
+        self.shown = os.path.relpath(self.path, self.config.invocation_params.dir)
+        self.found = Found([], [], [])
+        self.reading: FileReading | None = None
+
+    def collect(self) -> Iterator[ManifestItem]:
+        """An item for each deployment, and one for the file where something may be wrong with that."""
+        is_named = self.session.isinitpath(self.path)
+        self.found = find([self.shown], self.run.patterns, force_exclude=not is_named)
+        for source in self.found.sources:
+            self.reading = _with_distinct_names(read_file(source, self.run.world.library, {}))
+        if self._has_faults_of_its_own():
+            yield ManifestItem.from_parent(self, name=FILE)
+        elif self.found.notes:
+            yield ManifestItem.from_parent(self, name=FILE, unread=self.found.notes[0])
+        for deployment in self.reading.deployments if self.reading else ():
+            yield ManifestItem.from_parent(self, name=plain(deployment.name), deployment=deployment)
+
+    def _has_faults_of_its_own(self) -> bool:
+        reading = self.reading
+        if reading is None:
+            return bool(self.found.problems)
+        return bool(reading.problems or reading.duplicates or (reading.deployments and ignores(reading.source)))
+
+
+def _with_distinct_names(reading: FileReading) -> FileReading:
+    """The second deployment of a name gets a number, so that items and findings can be told apart."""
+    seen: Counter[str] = Counter()
+    distinct = []
+    for deployment in reading.deployments:
+        seen[deployment.name] += 1
+        number = seen[deployment.name]
+        distinct.append(deployment if number == 1 else replace(deployment, name=f"{deployment.name}[{number}]"))
+    return replace(reading, deployments=tuple(distinct))
+
+
+class LayoutFailed(Exception):
+    """What is wrong reaches the threshold; the text is the report."""
+
+
+class ManifestItem(pytest.Item):
+    """One deployment, or what is wrong with its file."""
+
+    def __init__(
+        self, *, parent: ManifestFile, deployment: Deployment | None = None, unread: FileNote | None = None, **rest: Any
+    ) -> None:
+        super().__init__(parent=parent, **rest)
+        self.file = parent
+        self.deployment = deployment
+        self.unread = unread
+        self.add_marker(MARKER)
+
+    @property
+    def subject(self) -> str:
+        """The deployment's name as findings have it."""
+        return self.deployment.name if self.deployment else ""
+
+    def runtest(self) -> None:
+        if self.unread:
+            pytest.skip(f"not read: {self.unread.reason}")
+        if self.deployment and not (engine := engines.engine(self.deployment.engine)).judged:
+            pytest.skip(f"{engine.label} is read and not judged")
+        run = self.file.run
+        report = run.report_of(self)
+        self._note(report)
+        if report.reaches(run.world.fail_on) or (run.world.strict and report.not_checked):
+            raise LayoutFailed(run.text(self, report))
+        if report.findings or report.not_checked:
+            self.add_report_section("call", "shardlint", run.text(self, report))
+
+    def _note(self, report: Report) -> None:
+        for finding in report.findings:
+            self.user_properties += [(CODE, finding.code), (FAMILY, finding.family)]
+        if report.not_checked:
+            self.user_properties.append((NOT_CHECKED, len(report.not_checked)))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any, **options: Any) -> Any:
+        """Our report as it is; a traceback would show nothing but this file."""
+        if isinstance(excinfo.value, LayoutFailed):
+            return str(excinfo.value)
+        if isinstance(excinfo.value, (RuleFailed, BrokenRule)):
+            return f"shardlint: {excinfo.value}"
+        return super().repr_failure(excinfo, *arguments, **options)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        line = self.deployment.at.line if self.deployment else 1
+        return self.path, line - 1, f"{self.file.shown}: {self.name}"
