@@ -18,6 +18,8 @@ WALK_LIMIT = 2_000_000
 """Nodes that one walk visits at most; the largest manifests have some ten thousand."""
 
 _PROPERTIES = re.compile(r"(?:[&!][^\s]*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|$))+")
+_LOOK_BACK = 2_000
+"""Characters before a collection that are searched for a template between its key and its first entry."""
 _BLANK = re.compile(r"\s*")
 _TAIL = re.compile(r"(?:\s|^[ \t]*#[^\n]*$)*\Z", re.MULTILINE)
 
@@ -39,6 +41,7 @@ class Page:
     root_start: int = 0
     end: int = 0
     _wrapped: dict[int, Node] = field(default_factory=dict)
+    _outermost: list[tuple[int, int]] | None = None
 
     def open(self, root: Any) -> Node:
         """The wrapper of the root node."""
@@ -60,8 +63,19 @@ class Page:
 
     def conditional(self, at: int) -> bool:
         """Whether a template may leave out what stands at a place, but not the whole document with it."""
-        after = bisect_left(self.conditions, (at + 1, 0))
-        return any(self.root_start < first and at < last for first, last in self.conditions[:after])
+        if self._outermost is None:
+            self._outermost = _outermost(self.conditions, self.root_start)
+        after = bisect_left(self._outermost, (at + 1, 0))
+        return after > 0 and at < self._outermost[after - 1][1]
+
+
+def _outermost(stretches: list[tuple[int, int]], begin: int) -> list[tuple[int, int]]:
+    """Those that start behind `begin` and lie in no other such one."""
+    kept: list[tuple[int, int]] = []
+    for first, last in stretches:
+        if first > begin and (not kept or first >= kept[-1][1]):
+            kept.append((first, last))
+    return kept
 
 
 class Node:
@@ -118,7 +132,7 @@ class Node:
     @property
     def _reach(self) -> int:
         """Up to where a template would add to this value."""
-        return self._mark_end
+        return self.end
 
     def get(self, *path: str | int) -> Node | None:
         """The node at a path of keys and indexes below this one; None where nothing is written."""
@@ -141,13 +155,35 @@ class _Collection(Node):
 
     @property
     def end(self) -> int:
-        end = self._mark_end
-        if self._node.flow_style:
-            return end
-        start = self.start
-        text = self._page.text[start:end]
-        tail = _TAIL.search(text.rstrip())
+        node = self._node
+        while node.id != "scalar" and not node.flow_style and (last := _last_inside(node)) is not None:
+            node = last
+        if node.id == "scalar":
+            return self._page.wrap(node).end
+        if node.flow_style:
+            return int(node.end_mark.index) + self._page.start
+        start, text = self.start, self._page.text[self.start : self._mark_end].rstrip()
+        tail = _TAIL.search(text)
         return start + (tail.start() if tail else len(text))
+
+    @property
+    def templated(self) -> bool:
+        """Whether a template decides any part of it, or adds to it before its first entry or after its last."""
+        page = self._page
+        if not page.masks:
+            return False
+        before = page.text[max(0, self.start - _LOOK_BACK) : self.start]
+        start = self.start - (len(before) - len(before.rstrip()))
+        return page.masked(start, self._mark_end) or page.conditional(self.start)
+
+
+def _last_inside(node: Any) -> Any:
+    """The last entry, unless it is an alias to something elsewhere."""
+    if not node.value:
+        return None
+    last = node.value[-1] if node.id == "sequence" else node.value[-1][1]
+    inside = node.start_mark.index <= last.start_mark.index and last.end_mark.index <= node.end_mark.index
+    return last if inside and last is not node else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ by `shardlint.text.words`, because the grammar drops escaped blanks and splits s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -723,24 +723,39 @@ def _within_limit(fragment: Fragment, run: _Run) -> Fragment:
 
 
 def _word_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Words from the grammar's: those without a blank between them are one, escaped blanks between them count."""
+    """Words from the grammar's: those without a blank between them are one, escaped blanks between them count.
+
+    A backslash before a blank at the end of a line is a word too (and the line after it another command).
+    """
     start = end = -1
     for first, last in ranges:
-        at = end
-        while 0 <= at < first:
-            if text.startswith("\\\n", at):
-                at += 2
-            elif text[at] == "\\":
-                start = at if start < 0 else start
-                at += 2
-            else:
-                if start >= 0:
-                    yield start, at
-                start, at = -1, at + 1
+        if end >= 0:
+            start = yield from _gap(text, start, end, first)
         start = first if start < 0 else start
         end = max(end, last)
     if start >= 0:
-        yield start, end
+        tail = _ESCAPED_BLANKS.match(text, end)
+        start = yield from _gap(text, start, end, tail.end() if tail else end)
+        if start >= 0:
+            yield start, tail.end() if tail else end
+
+
+_ESCAPED_BLANKS = re.compile(r"(?:[ \t]*\\[ \t])+")
+
+
+def _gap(text: str, start: int, at: int, end: int) -> Generator[tuple[int, int], None, int]:
+    """Goes on from a word that began at `start` to `end`; returns where the word that reaches there began, or -1."""
+    while at < end:
+        if text.startswith("\\\n", at):
+            at += 2
+        elif text[at] == "\\":
+            start = at if start < 0 else start
+            at += 2
+        else:
+            if start >= 0:
+                yield start, at
+            start, at = -1, at + 1
+    return start
 
 
 def _words_after_target(redirect: Node) -> list[Node]:

@@ -57,7 +57,7 @@ def mask(text: str) -> Masked:
     """Masks what a template engine would replace; comments of YAML are left alone."""
     if "{{" not in text and "{%" not in text:
         return Masked(text)
-    actions = [action for action in _actions(text) if not _in_comment(text, action)]
+    actions = list(_outside_comments(text))
     if not actions:
         return Masked(text)
     return Masked(
@@ -70,7 +70,7 @@ def _actions(text: str) -> Iterator[Action]:
     closed = {opening: text.rfind(end) for opening, end in _ENDS.items()}
     while (opening := _OPENING.search(text, at)) is not None:
         start = opening.start()
-        if closed[opening.group()] < start:
+        if closed[opening.group()] < start + 2:
             at = start + 2
             continue
         at = _end(text, start)
@@ -87,20 +87,25 @@ def _end(text: str, start: int) -> int:
     return text.index(_ENDS[text[start : start + 2]], start + 2) + 2
 
 
-def _in_comment(text: str, action: Action) -> bool:
-    line = text[text.rfind("\n", 0, action.start) + 1 : action.start]
-    return line.lstrip().startswith("#") and "\n" not in text[action.start : action.end]
+_COMMENT = re.compile(r"[ \t]*#")
+
+
+def _outside_comments(text: str) -> Iterator[Action]:
+    line = at = 0
+    for action in _actions(text):
+        line = text.rfind("\n", at, action.start) + 1 or line
+        at = action.start
+        if not _COMMENT.match(text, line, action.start) or "\n" in text[action.start : action.end]:
+            yield action
 
 
 def _conditions(actions: list[Action]) -> list[tuple[int, int]]:
-    """Outermost first where they begin together; one that is never closed reaches to the end of its document."""
+    """From each `if` or loop to its end; what is never closed is none."""
     found, open_at = [], []
     for action in actions:
-        if not action.control:
-            continue
-        if action.word in _BEGIN:
+        if action.control and action.word in _BEGIN:
             open_at.append(action.end)
-        elif action.word.startswith("end") and open_at:
+        elif action.control and action.word.startswith("end") and open_at:
             found.append((open_at.pop(), action.start))
     return sorted(found)
 
@@ -125,6 +130,7 @@ class _Masker:
         self._out: list[str] = []
         self._block: _Block | None = None
         self._continues = False
+        self._next = (-1, -1)
 
     def masked(self) -> str:
         at = 0
@@ -207,14 +213,18 @@ class _Masker:
         return " " * start + MASK * (line_end - start - len(tail)) + tail + self._text[at + line_end : end]
 
     def _next_column(self, at: int) -> int:
-        """Of the next line with text of its own; -1 where there is none."""
-        while at < len(self._text):
-            end, actions = self._logical_line(at)
-            line = self._replaced(at, end, actions)
+        """Of the next line with text of its own; -1 where there is none. Lines are asked for in order."""
+        if at <= self._next[0]:
+            return self._next[1]
+        start, column = at, -1
+        while at < len(self._text) and column < 0:
+            start = at
+            at, actions = self._logical_line(at)
+            line = self._replaced(start, at, actions)
             if line.replace(MASK, "").strip():
-                return len(line) - len(line.lstrip(" "))
-            at = end
-        return -1
+                column = len(line) - len(line.lstrip(" "))
+        self._next = (start if column >= 0 else at, column)
+        return column
 
 
 def _parent_column(line: str) -> int:
