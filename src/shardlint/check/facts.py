@@ -20,6 +20,7 @@ from shardlint.deployment import KNOBS, Deployment
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
+from shardlint.facts.settling import settle_by
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
@@ -27,7 +28,6 @@ from shardlint.layout.placement import Placement
 from shardlint.text import Library
 from shardlint.text.comments import Ignore
 
-MODEL_SETTLED_BY = "--models FILE_OR_DIR with the model's config.json"
 HARDWARE_SETTLED_BY = "--hardware SPEC, for example --hardware 8xH100"
 
 
@@ -99,7 +99,7 @@ class DeploymentFacts:
             return model
         found = geometry_of(model.value, self._library)
         if isinstance(found, Unknown):
-            return replace(found, span=found.span or model.span, settle_by=found.settle_by or MODEL_SETTLED_BY)
+            return replace(found, span=found.span or model.span, settle_by=found.settle_by or settle_by(model.value))
         return found
 
     @property
@@ -108,7 +108,8 @@ class DeploymentFacts:
         if isinstance(self.geometry, Unknown):
             return self.geometry
         if not self.geometry.architecture:
-            return Unknown(f"{self.geometry.origin} names no architecture", settle_by=MODEL_SETTLED_BY)
+            reason = f"{self.geometry.origin} names no architecture"
+            return Unknown(reason, settle_by=settle_by(self.geometry.model_id))
         return Located(self.geometry.architecture, origin="derived", source=self.geometry.origin)
 
     @property

@@ -10,11 +10,10 @@ from typing import Any
 from shardlint.facts import catalogue, second_hand
 from shardlint.facts.geometry import Geometry, read
 from shardlint.facts.readers import INDEX_FILE
+from shardlint.facts.settling import HUB_ID, settle_by
 from shardlint.findings import Located, Unknown
 from shardlint.text.source import Library, ModelFiles, Source
 
-SETTLE_BY = "its config.json: --models FILE_OR_DIR, or `shardlint models add`"
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 QUANTISED = re.compile(
     r"[-_.](awq|gptq|fp8|fp4|nvfp4|mxfp4|mxfp8|int4|int8|4bit|8bit|bnb|gguf|exl[23]|hqq|w\d+a\d+|quantized|mlx|eetq|aqlm)"
     r"(?=$|[-_.\d])",
@@ -42,7 +41,7 @@ def geometry_of(model_id: str, library: Library) -> Geometry | Unknown:
     if not isinstance(files, Unknown):
         return of_files(files)
     if not HUB_ID.fullmatch(model_id):
-        return replace(files, settle_by=files.settle_by or SETTLE_BY)
+        return replace(files, settle_by=files.settle_by or settle_by(model_id))
     return catalogue.find(model_id) or second_hand.find(model_id) or _of_namesake(model_id)
 
 
@@ -59,7 +58,8 @@ def of_files(files: ModelFiles) -> Geometry | Unknown:
             side_files[name], more = config_json.clean(source)
             faults += more
     if faults:
-        return Unknown("; ".join(fault.reason for fault in faults), faults[0].span, faults[0].spelled, SETTLE_BY)
+        reason = "; ".join(fault.reason for fault in faults)
+        return Unknown(reason, faults[0].span, faults[0].spelled, settle_by(files.model_id))
     return read(config, files.model_id, side_files, source=files.config, origin=files.origin)
 
 
@@ -72,22 +72,24 @@ def _index(source: Source) -> dict[str, Any]:
 def _of_namesake(model_id: str) -> Geometry | Unknown:
     organisation, _, name = model_id.rpartition("/")
     if not organisation:
-        return Unknown(f"{model_id} is not in the catalogue", settle_by=SETTLE_BY)
+        return Unknown(f"{model_id} is not in the catalogue", settle_by=settle_by(model_id))
     if QUANTISED.search(name):
         reason = f"{model_id} is not in the catalogue, and a quantised copy may have other sizes than its base model"
-        return Unknown(reason, settle_by=SETTLE_BY)
-    for known in (catalogue.namesakes(name), second_hand.namesakes(name)):
+        return Unknown(reason, settle_by=settle_by(model_id))
+    for known in (catalogue.namesakes(name), second_hand.namesakes(name, model_id)):
         copies = list(known)
         if copies:
             return _assumed(model_id, copies)
-    return Unknown(f"{model_id} is not in the catalogue", settle_by=SETTLE_BY)
+    return Unknown(f"{model_id} is not in the catalogue", settle_by=settle_by(model_id))
 
 
 def _assumed(model_id: str, copies: list[Geometry]) -> Geometry | Unknown:
     first = copies[0]
     if any(_differ(first, other) for other in copies[1:]):
         ids = _listed(copy.model_id for copy in copies)
-        return Unknown(f"{model_id} is not in the catalogue, and its namesakes differ: {ids}", settle_by=SETTLE_BY)
+        return Unknown(
+            f"{model_id} is not in the catalogue, and its namesakes differ: {ids}", settle_by=settle_by(model_id)
+        )
     return replace(first, model_id=model_id, assumption=f"{model_id} has the geometry of {first.model_id}")
 
 

@@ -13,6 +13,8 @@ from shardlint.facts.reading import Reading
 from shardlint.findings import Located, Maybe, Unknown
 
 INDEX_FILE = "model.safetensors.index.json"
+SIZES_FILE = "safetensors_sizes.json"
+"""What `shardlint models add` read in the headers of the weights."""
 KV_HEAD_NAMES = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
 EXPERT_NAMES = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 EXPERTS_PER_TOKEN_NAMES = (
@@ -357,6 +359,8 @@ def _modelopt_method(quant_algo: str) -> str:
 
 def weight_bytes_stated(reading: Reading) -> Maybe[int]:
     """Bytes of the checkpoint's weights where somebody published them (a catalogue row, an index file)."""
+    if is_count(read := reading.side_files.get(SIZES_FILE, {}).get("total_bytes")):
+        return Located(read, reading.place(()), "", "written", f"total_bytes of {SIZES_FILE}")
     index = reading.side_files.get(INDEX_FILE, {}).get("metadata")
     total = index.get("total_size") if isinstance(index, Mapping) else None
     if is_count(total):

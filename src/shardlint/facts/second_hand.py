@@ -11,6 +11,7 @@ from typing import Any
 
 from shardlint.facts.geometry import Geometry
 from shardlint.facts.readers import MLA_MODEL_TYPES, READERS
+from shardlint.facts.settling import settle_by
 from shardlint.facts.tables import folded_table, table
 from shardlint.findings import Located, Maybe, Span, Unknown
 
@@ -32,10 +33,12 @@ SOURCE = "second-hand table (llmfit 1.1.17)"
 class SecondHandFacts(Mapping[str, Maybe[Any]]):
     """The few facts of a row; every other standard name is Unknown."""
 
-    __slots__ = ("_values", "model_id")
+    __slots__ = ("_values", "asked", "model_id")
 
-    def __init__(self, model_id: str, values: Mapping[str, Any]) -> None:
+    def __init__(self, model_id: str, values: Mapping[str, Any], asked: str) -> None:
+        """`model_id` is the row's, `asked` the one that was asked for."""
         self.model_id = model_id
+        self.asked = asked
         self._values = values
 
     def __getitem__(self, name: str) -> Maybe[Any]:
@@ -44,7 +47,7 @@ class SecondHandFacts(Mapping[str, Maybe[Any]]):
         value = self._values.get(name)
         if value is None:
             reason = f"the second-hand table has no {name} of {self.model_id}"
-            return Unknown(reason, settle_by="the model's config.json (--models, or .shardlint/models)")
+            return Unknown(reason, settle_by=settle_by(self.asked))
         return Located(value, Span(f"catalogue:{self.model_id}", 1, 1, 1, 1), name, "written", SOURCE)
 
     def __iter__(self) -> Iterator[str]:
@@ -62,23 +65,23 @@ def find(model_id: str) -> Geometry | None:
     at = table(TABLE).find(wanted)
     if at < 0:
         at = folded_table(TABLE).find(wanted.lower())
-    return _row_at(at + 1, model_id) if at >= 0 else None
+    return _row_at(at + 1, model_id, model_id) if at >= 0 else None
 
 
-def namesakes(name: str) -> Iterator[Geometry]:
-    """The models that have that name under any organisation."""
+def namesakes(name: str, asked: str) -> Iterator[Geometry]:
+    """The models that have that name under any organisation; `asked` is the id that was asked for."""
     data, wanted = folded_table(TABLE), f"/{name}\t".lower().encode()
     at = data.find(wanted)
     while at >= 0:
-        yield _row_at(data.rfind(b"\n", 0, at) + 1, "")
+        yield _row_at(data.rfind(b"\n", 0, at) + 1, "", asked)
         at = data.find(wanted, at + 1)
 
 
-def _row_at(start: int, model_id: str) -> Geometry:
+def _row_at(start: int, model_id: str, asked: str) -> Geometry:
     data = table(TABLE)
     row_id, model_type, *numbers = data[start : data.find(b"\n", start)].decode().split("\t")
     values: dict[str, Any] = {name: int(text) for name, text in zip(COLUMNS[1:], numbers, strict=True) if text}
-    facts = SecondHandFacts(row_id, values | _latent_attention(model_type))
+    facts = SecondHandFacts(row_id, values | _latent_attention(model_type), asked)
     return Geometry(
         model_id or row_id,
         architecture="",

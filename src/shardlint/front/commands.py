@@ -28,7 +28,14 @@ def run(words: list[str]) -> int:
     options = parse(words)
     from shardlint.rules import BrokenRule
 
-    commands = {"check": check, "inspect": inspect, "smoke": smoke, "explain": explain, "rules": rules}
+    commands = {
+        "check": check,
+        "inspect": inspect,
+        "smoke": smoke,
+        "models": models,
+        "explain": explain,
+        "rules": rules,
+    }
     try:
         return commands[options.command](options)
     except BrokenRule as failure:
@@ -92,6 +99,25 @@ def smoke(options: Options) -> int:
     code, text = try_out(DeploymentFacts(deployment, library, settings), options)
     _print(text)
     return code
+
+
+def models(options: Options) -> int:
+    """Keep what a hub says of models, or print from where they are known."""
+    if options.action == "add":
+        from shardlint.front.models_add import add
+
+        return add(options.ids, options.timeout)
+    from shardlint import check as checking
+    from shardlint.check.facts import DeploymentFacts
+    from shardlint.front import models_list
+
+    options = with_project_settings(options)
+    settings = settings_of(options)
+    found, library = _look(options)
+    deployments = checking.read(found.sources, library, settings).deployments
+    listed = models_list.uses((DeploymentFacts(one, library, settings) for one in deployments), library)
+    _print(models_list.as_json(listed) if options.format == "json" else models_list.as_text(listed))
+    return 0
 
 
 def explain(options: Options) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from shardlint.findings import Unknown
 from shardlint.front.files import STANDARD_INPUT, is_inside
 from shardlint.front.models import files_in, read_text
+from shardlint.front.settings import MODELS
 from shardlint.text import ModelFiles, Source
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class DiskLibrary:
         self._shelves = _shelves(models, project)
         self._hub = _hub_cache(environ)
         self._models: dict[str, ModelFiles | Unknown] = {}
+        self._places: dict[str, str] = {}
         self._siblings: dict[str, Source | Unknown] = {}
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -49,7 +51,7 @@ class DiskLibrary:
         for files in self._models.values():
             if isinstance(files, ModelFiles):
                 yield from ((source.path, source.text) for _, source in (("", files.config), *files.side_files))
-        for shelf in self._shelves:
+        for shelf in self._shelves.values():
             yield from shelf.texts()
 
     def sibling(self, path: str) -> Source | Unknown:
@@ -74,10 +76,22 @@ class DiskLibrary:
         nowhere = Unknown(f"no config.json of {model_id} is on this machine", settle_by="--models with its config.json")
         if not model_id or "\0" in model_id:
             return nowhere
-        for shelf in self._shelves:
-            if found := shelf.find(model_id):
-                return found
-        return self._local_folder(model_id) or self._cached(model_id) or nowhere
+        for place, files in self._looks(model_id):
+            if files:
+                self._places[model_id] = place
+                return files
+        return nowhere
+
+    def place_of(self, model_id: str) -> str | None:
+        """In which kind of place a model's files are: `--models`, `.shardlint/models`, ...; None for no files."""
+        self.model(model_id)
+        return self._places.get(model_id)
+
+    def _looks(self, model_id: str) -> Iterator[tuple[str, ModelFiles | None]]:
+        for place, shelf in self._shelves.items():
+            yield place, shelf.find(model_id)
+        yield LOCAL_FOLDER, self._local_folder(model_id)
+        yield HUB_CACHE, self._cached(model_id)
 
     def _local_folder(self, model_id: str) -> ModelFiles | None:
         """A model folder by its path: an absolute one as it stands, a relative one below a scanned folder."""
@@ -101,6 +115,9 @@ class DiskLibrary:
         return files_in(model_id, folder, within=home, origin="the Hugging Face cache")
 
 
+GIVEN, KEPT, LOCAL_FOLDER, HUB_CACHE = "--models", ".shardlint/models", "local folder", "Hugging Face cache"
+"""The kinds of places in which a model's files may be, in the order in which they are looked through."""
+
 _HUB_ID = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
@@ -122,14 +139,14 @@ def _roots(paths: Sequence[str]) -> list[str]:
     return roots
 
 
-def _shelves(models: str | None, project: str | None) -> list[Shelf]:
-    kept = os.path.join(project, ".shardlint", "models") if project else ""
-    places = [place for place in (models, kept if os.path.isdir(kept) else None) if place is not None]
-    if not places:
-        return []
+def _shelves(models: str | None, project: str | None) -> dict[str, Shelf]:
+    kept = os.path.join(project, *MODELS) if project else ""
+    places = {GIVEN: models, KEPT: kept if os.path.isdir(kept) else None}
+    if all(place is None for place in places.values()):
+        return {}
     from shardlint.front.shelves import shelf
 
-    return [shelf(place) for place in places]
+    return {name: shelf(place) for name, place in places.items() if place is not None}
 
 
 def _hub_cache(environ: Mapping[str, str]) -> str | None:

@@ -10,8 +10,10 @@ from shardlint.front.files import is_inside
 from shardlint.text import ModelFiles, Source
 
 CONFIG = "config.json"
-SIDE_FILES = ("hf_quant_config.json", "quantize_config.json", "quant_config.json", "generation_config.json")
-"""What a model's repository says beside config.json that has a bearing on the layout or its quantisation."""
+SIZES_FILE = "safetensors_sizes.json"
+"""Not the repository's: what `shardlint models add` read in the headers of its weights."""
+SIDE_FILES = ("hf_quant_config.json", "quantize_config.json", "quant_config.json", "generation_config.json", SIZES_FILE)
+"""What is said beside config.json that has a bearing on the layout, the memory or the quantisation."""
 
 MOST_BYTES = 4 * 1024 * 1024  # the largest config.json met (per-layer quantisation lists) has some 600 KiB
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HOOK_OPTION = "--force-exclude"
-COMMANDS = ("check", "inspect", "smoke", "explain", "rules")
+COMMANDS = ("check", "inspect", "smoke", "models", "explain", "rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,10 @@ class Options:
     no_color: bool = False
     deployment: str | None = None
     deadline: float | None = None
+    action: str = ""
+    """Of `models`: `add` or `list`."""
+    ids: tuple[str, ...] = ()
+    timeout: float | None = None
 
 
 def parse(words: list[str]) -> Options:

@@ -19,6 +19,8 @@ commands:
   check PATH...     say what is wrong (this is what `shardlint PATH...` does)
   inspect PATH...   show what was read, and what the files do not tell
   smoke PATH...     run the layout of one deployment on this host, before any weight is loaded
+  models add ID...  keep what a hub says of a model: config.json and the sizes of its weights
+  models list PATH  show which deployment serves which model, and from where its numbers are known
   explain RULE      print the page of one rule, by code or name
   rules             list all rules and families
 
@@ -33,6 +35,11 @@ exit codes: 0 every claim held; 1 one did not; 2 nothing could be tried
 """
 
 
+MODELS_EXIT_CODES = """\
+exit codes: 0 done; 2 one of the models could not be had, or the job could not be done
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise CannotRun(f"{message} (see {self.prog} --help)")
@@ -41,11 +48,14 @@ class _Parser(argparse.ArgumentParser):
 def parse_options(command: str, words: list[str]) -> dict[str, Any]:
     """The fields of Options that the words set. Raises CannotRun for what makes no sense."""
     values: dict[str, Any] = vars(_parser(command).parse_args(words))
-    values["paths"] = tuple(values.get("paths", ()))
+    for several in ("paths", "ids"):
+        values[several] = tuple(values.get(several, ()))
     return values
 
 
 def _parser(command: str) -> _Parser:
+    if command == "models":
+        return _models_parser()
     parser = _Parser(
         prog="shardlint" if command == "check" else f"shardlint {command}",
         description=DESCRIPTION if command == "check" else None,
@@ -59,7 +69,7 @@ def _parser(command: str) -> _Parser:
     parser.add_argument("--format", choices=FORMATS, default="text")
     if command == "rules":
         return parser
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, or - for standard input")
+    _add_paths(parser)
     _add_world(parser)
     if command == "smoke":
         _add_trial(parser)
@@ -69,9 +79,30 @@ def _parser(command: str) -> _Parser:
     return parser
 
 
+def _models_parser() -> _Parser:
+    parser = _Parser(prog="shardlint models", epilog=MODELS_EXIT_CODES, allow_abbrev=False)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="add|list")
+    add = actions.add_parser("add", help="keep what a hub says of a model, in .shardlint/models", allow_abbrev=False)
+    add.add_argument("ids", metavar="ID[@REVISION]", nargs="+", help="such as Qwen/Qwen3-8B; HF_ENDPOINT names the hub")
+    add.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="how long a hub may take (default: 3.5)")
+    shown = actions.add_parser("list", help="show from where each model's numbers are known", allow_abbrev=False)
+    shown.add_argument("--format", choices=FORMATS, default="text")
+    _add_paths(shown)
+    _add_models(shown)
+    return parser
+
+
+def _add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder, or - for standard input")
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--models", metavar="PATH", help="config.json files: a folder, or one JSON file {id: config}")
+
+
 def _add_world(parser: _Parser) -> None:
     """What the manifests do not say."""
-    parser.add_argument("--models", metavar="PATH", help="config.json files: a folder, or one JSON file {id: config}")
+    _add_models(parser)
     parser.add_argument("--vllm", metavar="VERSION", help="the vLLM release where a manifest does not tell it")
     parser.add_argument("--config", metavar="FILE", help="the pyproject.toml to use instead of the nearest one")
     parser.add_argument("--no-color", action="store_true", help="no colours, as with NO_COLOR set")

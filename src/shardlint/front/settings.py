@@ -12,6 +12,7 @@ from shardlint.findings import SEVERITIES
 from shardlint.front.failures import CannotRun
 
 FILE = "pyproject.toml"
+MODELS = (".shardlint", "models")
 LISTS = ("select", "ignore")
 TEXTS = ("fail-on", "vllm", "hardware", "models")
 
@@ -29,11 +30,18 @@ class ProjectSettings:
 
 
 def project_folder(paths: Sequence[str]) -> str | None:
-    """The nearest folder above the first path (or where the command runs) with a pyproject.toml or a .git."""
+    """The folder whose `.shardlint/models` counts: the nearest above the first path (or where the command runs) that
+    has one, up to the repository's top; where none has, the nearest with a pyproject.toml or a .git."""
+    project = None
     for folder in _upwards(paths):
-        if os.path.exists(os.path.join(folder, FILE)) or os.path.exists(os.path.join(folder, ".git")):
+        if os.path.isdir(os.path.join(folder, *MODELS)):
             return folder
-    return None
+        top = os.path.exists(os.path.join(folder, ".git"))
+        if project is None and (top or os.path.exists(os.path.join(folder, FILE))):
+            project = folder
+        if top:
+            break
+    return project
 
 
 def read_settings(paths: Sequence[str], config: str | None) -> ProjectSettings:
