@@ -105,12 +105,28 @@ def test_a_quantised_copy_never_takes_the_numbers_of_another(suffix: str) -> Non
 )
 def test_a_path_is_no_id(model_id: str) -> None:
     assert unknown(model_id).reason.startswith("no config.json is given")
+    assert "models add" not in unknown(model_id).settle_by
 
 
 def test_a_model_that_nobody_knows_is_unknown_and_says_what_would_settle_it() -> None:
     fault = unknown("nobody/no-such-model")
     assert fault.reason == "nobody/no-such-model is not in the catalogue"
-    assert "--models" in fault.settle_by
+    assert fault.settle_by == "`shardlint models add nobody/no-such-model`, or --models FILE_OR_DIR with its config.json"
+
+
+def test_a_number_that_the_second_table_lacks_is_settled_for_the_id_that_was_asked_for() -> None:
+    for model_id in ("tiiuae/falcon-40b", "somebody/falcon-40b"):
+        lacking = known(model_id).facts["intermediate_size"]
+        assert isinstance(lacking, Unknown)
+        assert f"`shardlint models add {model_id}`" in lacking.settle_by
+
+
+def test_sizes_from_the_headers_of_the_weights_come_before_an_index() -> None:
+    sizes = {"safetensors_sizes.json": '{"total_bytes": 70, "dtypes": {"BF16": {"bytes": 70}}}', "config": "{}"}
+    index = {"model.safetensors.index.json": '{"metadata": {"total_size": 77}}'}
+    stated = known("a/b", Shelf(**sizes, **index)).facts["weight_bytes_stated"]
+    assert isinstance(stated, Located)
+    assert (stated.value, stated.source) == (70, "total_bytes of safetensors_sizes.json")
 
 
 def test_namesakes_that_differ_are_no_assumption(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,3 +89,18 @@ def test_the_project_is_the_nearest_folder_with_a_mark(tmp_path: Path) -> None:
     Path("k8s/pyproject.toml").write_text("")
     assert project_folder(["k8s/deep/a.yaml"]) == str(tmp_path / "k8s")
     assert project_folder(["-"]) == str(tmp_path)
+
+
+def test_a_folder_that_keeps_models_is_nearer_than_any_mark(tmp_path: Path) -> None:
+    Path("k8s/pyproject.toml").write_text("")
+    Path(".shardlint/models").mkdir(parents=True)
+    assert project_folder(["k8s/deep"]) == str(tmp_path)
+    Path("k8s/deep/.shardlint/models").mkdir(parents=True)
+    assert project_folder(["k8s/deep"]) == str(tmp_path / "k8s/deep")
+
+
+def test_no_models_are_taken_from_beyond_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".shardlint/models").mkdir(parents=True)
+    Path("k8s/.git").mkdir()
+    monkeypatch.chdir("k8s/deep")
+    assert project_folder([]) == str(tmp_path / "k8s")

@@ -57,6 +57,9 @@ class Hub:
     """One hub. Its methods raise HubFailure, and may wait for ever on a resolver or a server that trickles."""
 
     def __init__(self, patience_seconds: float) -> None:
+        endpoint = os.environ.get("HF_ENDPOINT")
+        if endpoint is not None and _origin(endpoint) is None:  # some of them the library cannot even be imported with
+            raise HubFailure("HF_ENDPOINT is no http or https address")
         os.environ.update(QUIET)  # the library reads them when it is imported
         from huggingface_hub import constants, get_session
 
@@ -64,8 +67,6 @@ class Hub:
             raise HubFailure("HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) is set, so no hub is asked")
         self._patience_seconds = patience_seconds
         self._endpoint: str = constants.ENDPOINT
-        if _origin(self._endpoint) is None:
-            raise HubFailure("HF_ENDPOINT is no http or https address")
         self.host = _host(self._endpoint)
         self._token = _token()
         self._session: httpx2.Client = get_session()

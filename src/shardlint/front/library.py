@@ -140,7 +140,7 @@ def _roots(paths: Sequence[str]) -> list[str]:
 
 
 def _shelves(models: str | None, project: str | None) -> dict[str, Shelf]:
-    kept = os.path.join(project, *MODELS) if project else ""
+    kept = os.path.relpath(os.path.join(project, *MODELS)) if project else ""
     places = {GIVEN: models, KEPT: kept if os.path.isdir(kept) else None}
     if all(place is None for place in places.values()):
         return {}
