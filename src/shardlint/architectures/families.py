@@ -39,17 +39,20 @@ Family = Callable[[Model], Rows]
 MLP = "model.layers.#.mlp"
 
 
-def rows_of(geometry: Geometry) -> Rows | Unknown:
+def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None = None) -> Rows | Unknown:
     """All rows of a model; Unknown, with what would settle it, where its family or one of its numbers is not known.
 
-    Of a quantised checkpoint the sizes are given and `Rows.bytes_unknown` is set.
+    Of a quantised checkpoint the sizes are given and `Rows.bytes_unknown` is set.  `families` is the table to look in,
+    this module's where none is given.
     """
+    if isinstance(geometry, Unknown):
+        return geometry
     if not geometry.text:
         return Unknown(
             f"of {geometry.model_id} only the main numbers are known",
             settle_by="give the model's config.json with --models",
         )
-    family = FAMILIES.get(geometry.architecture)
+    family = (FAMILIES if families is None else families).get(geometry.architecture)
     if family is None:
         named = geometry.architecture or "a model without architecture"
         return Unknown(f"the weights of {named} are not described", settle_by="a description of its family")

@@ -91,13 +91,13 @@ def _read(
 ) -> tuple[FileReading, Settings]:
     hardware = None if gpus_per_node is None else Hardware((Node(((gpus_per_node, _card(gpu)),)),) * nodes)
     settings = Settings(vllm=engine_version, hardware=hardware, environment=env or {})
-    return read_command(command, library, settings.environment), settings
+    return read_command(command, library, settings), settings
 
 
-def read_command(command: Sequence[str] | str, library: Library, env: Mapping[str, str]) -> FileReading:
+def read_command(command: Sequence[str] | str, library: Library, settings: Settings) -> FileReading:
     """What a command starts, as if it stood in a file of its own."""
     source = Source(COMMAND_PATH, command if isinstance(command, str) else shlex.join(command))
-    return read_document(Document(source, "shell", script=Fragment.whole(source)), library, env)
+    return read_document(Document(source, "shell", script=Fragment.whole(source)), library, settings)
 
 
 def _card(name: str | None) -> Accelerator:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from shardlint import engines
+from shardlint.architectures import Rows, rows_of
 from shardlint.check.layouts import layout_of, least_weights_of, legal_of, placement_of, sizes_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
@@ -35,11 +36,16 @@ class DeploymentFacts:
     """The facts of one deployment. Each public property is a name that rules may ask for."""
 
     def __init__(
-        self, deployment: Deployment, library: Library, settings: Settings, of_file: Sequence[Deployment] = ()
+        self,
+        deployment: Deployment,
+        library: Library,
+        settings: Settings,
+        of_file: Sequence[Deployment] = (),
     ) -> None:
         self.deployment = deployment
         self._of_file = of_file
-        self.engine = engines.engine(deployment.engine)
+        self._registry = settings.registry
+        self.engine = engines.engine(deployment.engine, self._registry.engines)
         self._library = library
         self._settings = settings
 
@@ -97,7 +103,7 @@ class DeploymentFacts:
             return Unknown("the manifest names no model", self.deployment.at, settle_by="naming the model")
         if isinstance(model, Unknown):
             return model
-        found = geometry_of(model.value, self._library)
+        found = geometry_of(model.value, self._library, self._registry.models)
         if isinstance(found, Unknown):
             return replace(found, span=found.span or model.span, settle_by=found.settle_by or settle_by(model.value))
         return found
@@ -170,7 +176,7 @@ class DeploymentFacts:
     def accelerators(self) -> Maybe[tuple[Accelerator, ...]]:
         """All cards that the manifest's (else --hardware's) name for the GPU may mean; more than one is common."""
         written = self.deployment.gpu
-        if isinstance(written, Located) and (found := _cards(written.value)):
+        if isinstance(written, Located) and (found := self._cards(written.value)):
             return written.with_value(found)
         if self._settings.hardware is not None:
             return self._given_cards(self._settings.hardware)
@@ -185,12 +191,24 @@ class DeploymentFacts:
         cards = {card.id: card for node in hardware.nodes for _, card in node.cards}
         if len(cards) == 1:
             (card,) = cards.values()
-            meant = _cards(card.name) if card.memory_bytes is None else (card,)
+            meant = self._cards(card.name) if card.memory_bytes is None else (card,)
             return Located(meant, origin="given", source="--hardware")
         if any(card.memory_bytes is None for card in cards.values()):
             return Unknown("--hardware does not tell the memory of every card", settle_by=HARDWARE_SETTLED_BY)
         smallest = min(cards.values(), key=lambda card: card.memory_bytes or 0)
         return Located((smallest,), origin="given", source="--hardware")
+
+    def _cards(self, name: str) -> tuple[Accelerator, ...]:
+        """The cards that a name may mean: a card's own, or that of a machine."""
+        from shardlint.facts import accelerators, machines
+
+        found = accelerators.find(name, self._registry.accelerators)
+        if found:
+            return found
+        machine = machines.find(name)
+        if machine is None or machine.gpu.startswith("uncovered/"):
+            return ()
+        return (accelerators.by_id(machine.gpu),)
 
     @property
     def engines_beside(self) -> tuple[Deployment, ...]:
@@ -200,6 +218,11 @@ class DeploymentFacts:
         return tuple(other for other in others if other.server.primary.unit == unit)
 
     # The layout
+
+    @cached_property
+    def rows(self) -> Rows | Unknown:
+        """Every weight and every cache of the model."""
+        return rows_of(self.geometry, self._registry.families)
 
     @cached_property
     def world_size(self) -> Maybe[int]:
@@ -241,19 +264,6 @@ class DeploymentFacts:
     def placement(self) -> Maybe[Placement]:
         """Where the ranks run."""
         return placement_of(self)
-
-
-def _cards(name: str) -> tuple[Accelerator, ...]:
-    """The cards that a name may mean: a card's own, or that of a machine."""
-    from shardlint.facts import accelerators, machines
-
-    found = accelerators.find(name)
-    if found:
-        return found
-    machine = machines.find(name)
-    if machine is None or machine.gpu.startswith("uncovered/"):
-        return ()
-    return (accelerators.by_id(machine.gpu),)
 
 
 DERIVED = frozenset(

@@ -13,9 +13,10 @@ from shardlint.findings import Finding, Located, NotChecked, Problem, Related, R
 class RuleFailed(Exception):
     """A rule raised: the run cannot vouch for its result."""
 
-    def __init__(self, rule: str, cause: BaseException) -> None:
-        super().__init__(f"the rule {rule} failed: {type(cause).__name__}: {cause}")
-        self.rule = rule
+    def __init__(self, rule: Rule, cause: BaseException) -> None:
+        owner = f" of the plugin {rule.plugin}" if rule.plugin else ""
+        super().__init__(f"the rule {rule.name}{owner} failed: {type(cause).__name__}: {cause}")
+        self.rule = rule.name
 
 
 class Facts(Protocol):
@@ -49,7 +50,7 @@ def _problems(rule: Rule, facts: Facts) -> Iterable[Problem]:
     except Missing:
         raise
     except Exception as cause:
-        raise RuleFailed(rule.name, cause) from cause
+        raise RuleFailed(rule, cause) from cause
 
 
 def _ask(function: Callable[..., Any], facts: Facts) -> Any:

@@ -62,6 +62,7 @@ def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
         sizes,
         facts.geometry,
         facts.engine.cutting(facts.engine_version.value),
+        rows=facts.rows,
         gpus_per_node=_value(facts.gpus_per_node),
         dtype=_value(facts.knob("dtype")),
         kv_cache_dtype=_value(facts.knob("kv_cache_dtype")),
@@ -75,7 +76,9 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
         return sizes
     gpus, nodes = _value(facts.gpus_per_node), _value(facts.nodes)
     there = gpus * nodes if gpus is not None and nodes is not None else None
-    return legal_values(sizes, facts.geometry, facts.engine.cutting(facts.engine_version.value), gpus=there)
+    return legal_values(
+        sizes, facts.geometry, facts.engine.cutting(facts.engine_version.value), rows=facts.rows, gpus=there
+    )
 
 
 def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
@@ -89,6 +92,7 @@ def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
         layout,
         facts.geometry,
         facts.engine.cutting(facts.engine_version.value),
+        rows=facts.rows,
         dtype=_value(dtype),
         quantization=_value(quantization),
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from shardlint import engines, manifests, servers
+from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import FileNote, Located, Maybe, Problem
 from shardlint.text import Document, Duplicate, Library, Source, documents, walk
@@ -23,15 +25,15 @@ class FileReading:
     duplicates: tuple[Duplicate, ...] = ()
 
 
-def read_file(source: Source, library: Library, environment: Mapping[str, str]) -> FileReading:
+def read_file(source: Source, library: Library, settings: Settings) -> FileReading:
     """All deployments of one file. A document that cannot be parsed leaves the others to be read."""
     parsed = documents(source)
-    return _reading(source, parsed.documents, parsed.problems, library, environment)
+    return _reading(source, parsed.documents, parsed.problems, library, settings)
 
 
-def read_document(document: Document, library: Library, environment: Mapping[str, str]) -> FileReading:
+def read_document(document: Document, library: Library, settings: Settings) -> FileReading:
     """The same for a document that is known already."""
-    return _reading(document.source, (document,), (), library, environment)
+    return _reading(document.source, (document,), (), library, settings)
 
 
 def _reading(
@@ -39,20 +41,23 @@ def _reading(
     parsed: Sequence[Document],
     problems: tuple[Problem, ...],
     library: Library,
-    environment: Mapping[str, str],
+    settings: Settings,
 ) -> FileReading:
     forms: list[str] = []
     launches: list[Launch] = []
     duplicates: list[Duplicate] = []
     for document in parsed:
-        form, found = manifests.launches(document, library)
+        form, found = manifests.launches(document, library, settings.registry.forms)
         if form is not None:
             forms.append(form)
             launches += found
             duplicates += _duplicates(document)
-    given = {name: Located(value, origin="given", source="the call's env") for name, value in environment.items()}
-    found_servers = servers.assemble([_within(launch, given) for launch in launches], engines.recognise)
-    deployments = tuple(engines.read(server) for server in found_servers)
+    given = {
+        name: Located(value, origin="given", source="the call's env") for name, value in settings.environment.items()
+    }
+    recognise = partial(engines.recognise, among=settings.registry.engines)
+    found_servers = servers.assemble([_within(launch, given) for launch in launches], recognise)
+    deployments = tuple(engines.read(server, settings.registry.engines) for server in found_servers)
     return FileReading(source, _note(source, forms, deployments, problems), deployments, problems, tuple(duplicates))
 
 

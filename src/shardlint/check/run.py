@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shardlint import rules
 from shardlint.check.facts import DeploymentFacts, FileFacts
 from shardlint.check.ignoring import split
 from shardlint.check.judging import fallback_place, judge
 from shardlint.check.reading import FileReading, read_file
 from shardlint.check.settings import Settings
+from shardlint.deployment import Deployment
 from shardlint.findings import Finding, NotChecked, Report, Rule
 from shardlint.text import Library, Source
 from shardlint.text.comments import ignores
@@ -17,21 +17,23 @@ from shardlint.text.comments import ignores
 
 def read(sources: Iterable[Source], library: Library, settings: Settings) -> Report:
     """What the files say, unjudged: `Report.deployments` and `Report.files`."""
-    readings = [read_file(source, library, settings.environment) for source in sources]
+    readings = [read_file(source, library, settings) for source in sources]
     return _report(readings, [], [], [])
 
 
 def check(sources: Iterable[Source], library: Library, settings: Settings) -> Report:
     """Every deployment of every file judged by every rule that the settings want.
 
-    Raises RuleFailed for a rule that raises; a file that cannot be read is a finding.
+    Raises RuleFailed for a rule that raises and PluginFailed for a plugin that does; a file that cannot be read is a
+    finding.
     """
-    return judge_all([read_file(source, library, settings.environment) for source in sources], library, settings)
+    readings = [read_file(source, library, settings) for source in sources]
+    return judge_all(readings, library, settings)
 
 
 def judge_all(readings: Sequence[FileReading], library: Library, settings: Settings) -> Report:
     """The second half of `check`: files that are read already, judged."""
-    wanted = [rule for rule in rules.all_rules() if settings.wants(rule)]
+    wanted = [rule for rule in settings.registry.rules if settings.wants(rule)]
     shown: list[Finding] = []
     covered: list[Finding] = []
     missed: list[NotChecked] = []
@@ -51,15 +53,21 @@ def _judged(
     said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments)
-        if facts.engine.judged:
-            place = fallback_place(deployment)
-            for rule in wanted:
-                if rule.subject == "deployment":
-                    said += judge(rule, facts, place, deployment.name)
+        said += _said_of(deployment, facts, wanted)
     findings = sorted(
         {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)
     )
     return findings, [item for item in said if isinstance(item, NotChecked)]
+
+
+def _said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
+    if not facts.engine.judged:
+        return [
+            NotChecked(deployment.name, "*", "engine", f"layouts of {facts.engine.label} are read and not judged", "")
+        ]
+    place = fallback_place(deployment)
+    about = (rule for rule in wanted if rule.subject == "deployment")
+    return [item for rule in about for item in judge(rule, facts, place, deployment.name)]
 
 
 def _weighed(

@@ -1,4 +1,4 @@
-"""What the user says that no manifest does."""
+"""What the user says that no manifest does, and what the run works with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shardlint.findings import Rule
+from shardlint.plugins import Registry, built_in
 
 if TYPE_CHECKING:
     from shardlint.facts.hardware import Hardware
@@ -24,6 +25,8 @@ class Settings:
     """The GPUs, where a manifest does not tell them."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that the engine will find set, under those of the manifest."""
+    registry: Registry = field(default_factory=built_in)
+    """Rules, forms, engines, families, cards and models; `shardlint.plugins.load` adds those of plugins."""
 
     def wants(self, rule: Rule) -> bool:
         """Whether a rule is to run."""

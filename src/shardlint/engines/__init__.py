@@ -6,6 +6,7 @@ An engine is a folder here: a package with `ENGINES`, and its data files.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
@@ -28,20 +29,20 @@ def engines() -> tuple[Engine, ...]:
     return tuple(found for folder in folders for found in import_module(f"{__name__}.{folder}").ENGINES)
 
 
-def engine(name: str) -> Engine:
+def engine(name: str, among: Sequence[Engine] | None = None) -> Engine:
     """The engine of that name. Raises KeyError where there is none."""
-    return {found.name: found for found in engines()}[name]
+    return {found.name: found for found in (engines() if among is None else among)}[name]
 
 
-def recognise(launch: Launch) -> str | None:
+def recognise(launch: Launch, among: Sequence[Engine] | None = None) -> str | None:
     """The name of the engine that a launch starts, or None."""
-    found = recognising.recognise(launch, engines())
+    found = recognising.recognise(launch, engines() if among is None else among)
     return None if found is None else found[0].name
 
 
-def read(server: Server) -> Deployment:
+def read(server: Server, among: Sequence[Engine] | None = None) -> Deployment:
     """What the engine of a server was told."""
-    own = engine(server.engine)
+    own = engine(server.engine, among)
     found = recognising.recognise(server.primary, (own,))
     start = found[1] if found is not None else recognising.Start(own.entry or own.commands[0], 0)
     return deployment(server, own, start)

@@ -33,8 +33,14 @@ def fold(name: str) -> str:
     return _SEPARATORS.sub("", name).lower()
 
 
-def find(text: str) -> tuple[Accelerator, ...]:
-    """All cards that the name may mean, the likely one first; none for an unknown name or a slice of a card."""
+def find(text: str, more: Sequence[Accelerator] = ()) -> tuple[Accelerator, ...]:
+    """All cards that the name may mean, the likely one first; none for an unknown name or a slice of a card.
+
+    `more` are cards beside those of the table; one of them that bears the name is meant.
+    """
+    own = tuple(card for card in more if fold(text) in (fold(card.id), fold(card.name)))
+    if own:
+        return own
     if _SLICE.search(text):
         return ()
     whole = _SHARED.sub("", text.strip())

@@ -6,6 +6,7 @@ SPEC = group{,group}      group = [NODESx]card{+card}      card = COUNTxNAME[:GB
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from shardlint.facts import accelerators
 from shardlint.facts.hardware import Accelerator, Hardware, Node
@@ -23,37 +24,40 @@ class _SpecError(ValueError):
     """The text for the user; it does not leave this module."""
 
 
-def parse(spec: str) -> Hardware | str:
-    """The hardware that a spec describes, or one sentence that says what is wrong with it."""
+def parse(spec: str, more: Sequence[Accelerator] = ()) -> Hardware | str:
+    """The hardware that a spec describes, or one sentence that says what is wrong with it.
+
+    `more` are cards beside those of the table.
+    """
     try:
-        nodes = tuple(node for group in spec.split(",") for node in _nodes(group.strip()))
+        nodes = tuple(node for group in spec.split(",") for node in _nodes(group.strip(), more))
         _check_size(sum(node.gpus for node in nodes), spec)
     except _SpecError as error:
         return str(error)
     return Hardware(nodes, spec)
 
 
-def _nodes(group: str) -> tuple[Node, ...]:
+def _nodes(group: str, more: Sequence[Accelerator]) -> tuple[Node, ...]:
     if not group:
         raise _SpecError(f"an empty group; a group is {_SHAPE}")
     nodes = _NODES.match(group)
     count = _positive(nodes[1], group) if nodes else 1
-    cards = tuple(_card(card.strip()) for card in group[nodes.end() if nodes else 0 :].split("+"))
+    cards = tuple(_card(card.strip(), more) for card in group[nodes.end() if nodes else 0 :].split("+"))
     _check_size(count * sum(number for number, _ in cards), group)
     return (Node(cards),) * count
 
 
-def _card(text: str) -> tuple[int, Accelerator]:
+def _card(text: str, more: Sequence[Accelerator]) -> tuple[int, Accelerator]:
     match = _CARD.fullmatch(text)
     if not match:
         raise _SpecError(f"{text!r} is not a card; write {_SHAPE}")
     gigabytes = float(match["gb"]) if match["gb"] else None
     if gigabytes == 0:
         raise _SpecError(f"{text!r} has no memory")
-    return _positive(match["count"], text), accelerator(match["name"], gigabytes)
+    return _positive(match["count"], text), accelerator(match["name"], gigabytes, more)
 
 
-def accelerator(name: str, gigabytes: float | None) -> Accelerator:
+def accelerator(name: str, gigabytes: float | None, more: Sequence[Accelerator] = ()) -> Accelerator:
     """The card of that name and size; ValueError with the sentence for the user where there is none."""
     form = _FORM.search(name)
     variants = accelerators.find(name[: form.start()]) if form else ()

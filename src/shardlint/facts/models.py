@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -31,8 +32,12 @@ COMPARED = (
 _TOTAL_SIZE = re.compile(r'"total_size"\s*:\s*(\d{1,18})')
 
 
-def geometry_of(model_id: str, library: Library) -> Geometry | Unknown:
+def geometry_of(
+    model_id: str, library: Library, more: Mapping[str, Mapping[str, Any]] | None = None
+) -> Geometry | Unknown:
     """The geometry of a model: the user's own files, then the catalogue, then what is known at second hand.
+
+    `more` are contents of config.json by model id that stand before the catalogue.
 
     A model that only another organisation's copy of the same name is known of gets that copy's numbers, and
     `Geometry.assumption` says so.
@@ -40,6 +45,8 @@ def geometry_of(model_id: str, library: Library) -> Geometry | Unknown:
     files = library.model(model_id)
     if not isinstance(files, Unknown):
         return of_files(files)
+    if more and model_id in more:
+        return of_files(ModelFiles(model_id, Source(f"plugin:{model_id}", json.dumps(more[model_id])), (), "a plugin"))
     if not HUB_ID.fullmatch(model_id):
         return replace(files, settle_by=files.settle_by or settle_by(model_id))
     return catalogue.find(model_id) or second_hand.find(model_id) or _of_namesake(model_id)

@@ -60,6 +60,10 @@ class Rule:
     judge: Callable[..., Iterable[Problem]]
     applies: Callable[..., bool] | None = None
     subject: Subject = "deployment"
+    page: str = ""
+    """The Markdown text of the page; empty for shardlint's own rules, whose pages lie beside them."""
+    plugin: str = ""
+    """The plugin that brings it."""
 
     @property
     def url(self) -> str:

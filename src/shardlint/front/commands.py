@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shardlint.facts.hardware import Hardware
     from shardlint.front.files import Found
     from shardlint.front.library import DiskLibrary
+    from shardlint.plugins import Registry
     from shardlint.report.json import Effective
 
 DEFAULT_FAIL_ON: Severity = "warning"
@@ -26,6 +27,8 @@ DEFAULT_FAIL_ON: Severity = "warning"
 def run(words: list[str]) -> int:
     """Carry out one command line; its exit code. Raises CannotRun."""
     options = parse(words)
+    from shardlint.check import RuleFailed
+    from shardlint.plugins import PluginFailed
     from shardlint.rules import BrokenRule
 
     commands = {
@@ -38,8 +41,22 @@ def run(words: list[str]) -> int:
     }
     try:
         return commands[options.command](options)
-    except BrokenRule as failure:
+    except (BrokenRule, RuleFailed, PluginFailed) as failure:
         raise CannotRun(str(failure)) from failure
+
+
+def versions() -> int:
+    """Print the version, and the plugins with theirs."""
+    from shardlint import plugins
+    from shardlint._version import __version__
+
+    try:
+        found = plugins.load().plugins
+    except plugins.PluginFailed as failure:
+        raise CannotRun(str(failure)) from failure
+    listed = [f"plugin {plugin.name} ({plugin.distribution} {plugin.version})" for plugin in found]
+    _print("\n".join([f"shardlint {__version__}", *(listed or ["no plugins"])]))
+    return 0
 
 
 def check(options: Options) -> int:
@@ -48,12 +65,8 @@ def check(options: Options) -> int:
 
     options = with_project_settings(options)
     settings = settings_of(options)
-    found, library = _look(options)
-    try:
-        report = checking.check(found.sources, library, settings)
-    except checking.RuleFailed as failure:
-        raise CannotRun(str(failure)) from failure
-    report = _with_files(report, found, settings)
+    found, library = _look(options, settings)
+    report = _with_files(checking.check(found.sources, library, settings), found, settings)
     if options.format == "json":
         from shardlint.report.json import check_json
 
@@ -72,7 +85,7 @@ def inspect(options: Options) -> int:
 
     options = with_project_settings(options)
     settings = settings_of(options)
-    found, library = _look(options)
+    found, library = _look(options, settings)
     report = _with_files(checking.read(found.sources, library, settings), found, settings)
     effective = [_effective(deployment, library, settings) for deployment in report.deployments]
     if options.format == "json":
@@ -94,7 +107,7 @@ def smoke(options: Options) -> int:
 
     options = with_project_settings(options)
     settings = settings_of(options)
-    found, library = _look(options)
+    found, library = _look(options, settings)
     deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
     code, text = try_out(DeploymentFacts(deployment, library, settings), options)
     _print(text)
@@ -113,7 +126,7 @@ def models(options: Options) -> int:
 
     options = with_project_settings(options)
     settings = settings_of(options)
-    found, library = _look(options)
+    found, library = _look(options, settings)
     deployments = checking.read(found.sources, library, settings).deployments
     listed = models_list.uses((DeploymentFacts(one, library, settings) for one in deployments), library)
     _print(models_list.as_json(listed) if options.format == "json" else models_list.as_text(listed))
@@ -125,7 +138,7 @@ def explain(options: Options) -> int:
     from shardlint.front.rulebook import rule_called
     from shardlint.rules import page
 
-    _print(page(rule_called(options.rule)).rstrip("\n"))
+    _print(page(rule_called(options.rule, _registry(options).rules)).rstrip("\n"))
     return 0
 
 
@@ -133,7 +146,8 @@ def rules(options: Options) -> int:
     """Print all rules and families."""
     from shardlint.front import rulebook
 
-    _print(rulebook.as_json() if options.format == "json" else rulebook.as_text())
+    known = _registry(options).rules
+    _print(rulebook.as_json(known) if options.format == "json" else rulebook.as_text(known))
     return 0
 
 
@@ -146,17 +160,16 @@ def with_project_settings(options: Options) -> Options:
     return replace(options, **{name: getattr(project, name) for name, value in said.items() if value is None})
 
 
-def _look(options: Options) -> tuple[Found, DiskLibrary]:
+def _look(options: Options, settings: Settings) -> tuple[Found, DiskLibrary]:
     """Find the files and open the library."""
     from shardlint.front.files import find
     from shardlint.front.library import DiskLibrary
     from shardlint.front.settings import project_folder
-    from shardlint.manifests import FORMS
 
     library = DiskLibrary(
         options.paths, models=options.models, project=project_folder(options.paths), environ=os.environ
     )
-    patterns = (pattern for form in FORMS for pattern in form.FILES)
+    patterns = (pattern for form in settings.registry.forms for pattern in form.FILES)
     return find(options.paths, patterns, force_exclude=options.force_exclude), library
 
 
@@ -165,12 +178,21 @@ def settings_of(options: Options) -> Settings:
     from shardlint.check import Settings
     from shardlint.front.rulebook import known_words
 
+    registry = _registry(options)
     return Settings(
-        select=known_words("--select", options.select or ()),
-        ignore=known_words("--ignore", options.ignore or ()),
+        select=known_words("--select", options.select or (), registry.rules),
+        ignore=known_words("--ignore", options.ignore or (), registry.rules),
         vllm=_release(options.vllm),
-        hardware=_hardware(options.hardware),
+        hardware=_hardware(options.hardware, registry),
+        registry=registry,
     )
+
+
+def _registry(options: Options) -> Registry:
+    """Shardlint's own rows, and those of plugins unless they are not wanted."""
+    from shardlint import plugins
+
+    return plugins.load(outside=not options.no_plugins)
 
 
 def _release(text: str | None) -> str | None:
@@ -183,12 +205,12 @@ def _release(text: str | None) -> str | None:
     return text
 
 
-def _hardware(text: str | None) -> Hardware | None:
+def _hardware(text: str | None, registry: Registry) -> Hardware | None:
     if text is None:
         return None
     from shardlint.facts import hardware_spec
 
-    hardware = hardware_spec.parse(text)
+    hardware = hardware_spec.parse(text, registry.accelerators)
     if isinstance(hardware, str):
         raise CannotRun(f"--hardware {text}: {hardware}")
     return hardware

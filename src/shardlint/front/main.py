@@ -33,13 +33,15 @@ def _run(words: list[str]) -> int:
     if words in (["--version"], ["-V"]):
         sys.stdout.write(f"shardlint {__version__}\n")
         return CLEAN
-    from shardlint.front.commands import run
+    from shardlint.front.commands import run, versions
     from shardlint.front.failures import CannotRun
 
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows its escape
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        if {"--version", "-V"} & set(words) and set(words) <= {"--version", "-V", "-v", "--verbose"}:
+            return versions()
         return run(words)
     except CannotRun as failure:
         sys.stderr.write(f"shardlint: {failure}\n")

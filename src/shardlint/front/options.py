@@ -26,6 +26,7 @@ class Options:
     force_exclude: bool = False
     config: str | None = None
     no_color: bool = False
+    no_plugins: bool = False
     deployment: str | None = None
     deadline: float | None = None
     action: str = ""

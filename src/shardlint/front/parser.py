@@ -65,9 +65,11 @@ def _parser(command: str) -> _Parser:
     )
     if command == "explain":
         parser.add_argument("rule", metavar="RULE", help="a rule's code (SL101) or name (query-heads)")
+        _add_plugins(parser)
         return parser
     parser.add_argument("--format", choices=FORMATS, default="text")
     if command == "rules":
+        _add_plugins(parser)
         return parser
     _add_paths(parser)
     _add_world(parser)
@@ -89,6 +91,7 @@ def _models_parser() -> _Parser:
     shown.add_argument("--format", choices=FORMATS, default="text")
     _add_paths(shown)
     _add_models(shown)
+    _add_plugins(shown)
     return parser
 
 
@@ -100,9 +103,14 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", metavar="PATH", help="config.json files: a folder, or one JSON file {id: config}")
 
 
+def _add_plugins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-plugins", action="store_true", help="load no plugins of other distributions")
+
+
 def _add_world(parser: _Parser) -> None:
     """What the manifests do not say."""
     _add_models(parser)
+    _add_plugins(parser)
     parser.add_argument("--vllm", metavar="VERSION", help="the vLLM release where a manifest does not tell it")
     parser.add_argument("--config", metavar="FILE", help="the pyproject.toml to use instead of the nearest one")
     parser.add_argument("--no-color", action="store_true", help="no colours, as with NO_COLOR set")

@@ -12,18 +12,19 @@ from typing import Any
 
 import pytest
 
-from shardlint import engines, manifests
+from shardlint import engines
 from shardlint.check import RuleFailed, Settings
 from shardlint.check.reading import FileReading, read_file
 from shardlint.check.run import judge_all
 from shardlint.deployment import Deployment
-from shardlint.findings import FileNote, Finding, Report, Severity
+from shardlint.findings import Finding, Report, Severity
 from shardlint.front.commands import file_findings, settings_of, threshold, with_project_settings
 from shardlint.front.failures import CannotRun
 from shardlint.front.files import Found, find
 from shardlint.front.library import DiskLibrary
 from shardlint.front.options import Options
 from shardlint.front.settings import project_folder
+from shardlint.plugins import PluginFailed
 from shardlint.report.plain import plain
 from shardlint.report.text import check_text
 from shardlint.rules import BrokenRule
@@ -61,7 +62,7 @@ class World:
     def of(cls, config: pytest.Config) -> World:
         try:
             return cls._of(config)
-        except (CannotRun, BrokenRule) as failure:
+        except (CannotRun, BrokenRule, PluginFailed) as failure:
             raise pytest.UsageError(f"shardlint: {failure}") from failure
 
     @classmethod
@@ -88,7 +89,7 @@ class Session:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.patterns = tuple(pattern for form in manifests.forms() for pattern in form.FILES)
+        self.patterns = tuple(pattern for form in world.settings.registry.forms for pattern in form.FILES)
         self._items: list[ManifestItem] = []
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> ManifestFile | None:
@@ -114,18 +115,19 @@ class Session:
         return self._reports.get((item.file.shown, item.subject), Report())
 
     @cached_property
-    def _reports(self) -> Mapping[tuple[str, str], Report] | RuleFailed | BrokenRule:
+    def _reports(self) -> Mapping[tuple[str, str], Report] | RuleFailed | BrokenRule | PluginFailed:
         try:
             return self._judge()
-        except (RuleFailed, BrokenRule) as failure:  # for every item: none of them was judged
+        except (RuleFailed, BrokenRule, PluginFailed) as failure:  # for every item: none of them was judged
             return failure
 
     def _judge(self) -> Mapping[tuple[str, str], Report]:
         files = list(dict.fromkeys(item.file for item in self._items))
         whole = judge_all([file.reading for file in files if file.reading], self.world.library, self.world.settings)
-        problems = [problem for file in files for problem in file.found.problems]
-        undecodable = file_findings(problems, self.world.settings)
-        return dict(_by_item(replace(whole, findings=(*whole.findings, *undecodable))))
+        undecodable = file_findings([problem for file in files for problem in file.found.problems], self.world.settings)
+        notes = (note for file in files for note in file.found.notes)
+        whole = replace(whole, findings=(*whole.findings, *undecodable), files=(*whole.files, *notes))
+        return dict(_by_item(whole))
 
     def text(self, item: ManifestItem, report: Report) -> str:
         """The report on one item, as `shardlint check` prints it."""
@@ -180,13 +182,15 @@ class ManifestFile(pytest.File):
         is_named = self.session.isinitpath(self.path)
         self.found = find([self.shown], self.run.patterns, force_exclude=not is_named)
         for source in self.found.sources:
-            self.reading = _with_distinct_names(read_file(source, self.run.world.library, {}))
+            self.reading = _with_distinct_names(read_file(source, self.run.world.library, self.run.world.settings))
         if self._has_faults_of_its_own():
             yield ManifestItem.from_parent(self, name=FILE)
         elif self.found.notes:
-            yield ManifestItem.from_parent(self, name=FILE, unread=self.found.notes[0])
+            yield ManifestItem.from_parent(self, name=FILE, not_run=f"not read: {self.found.notes[0].reason}")
         for deployment in self.reading.deployments if self.reading else ():
-            yield ManifestItem.from_parent(self, name=plain(deployment.name), deployment=deployment)
+            engine = engines.engine(deployment.engine, self.run.world.settings.registry.engines)
+            not_run = "" if engine.judged else f"{engine.label} is read and not judged"
+            yield ManifestItem.from_parent(self, name=plain(deployment.name), deployment=deployment, not_run=not_run)
 
     def _has_faults_of_its_own(self) -> bool:
         reading = self.reading
@@ -214,13 +218,14 @@ class ManifestItem(pytest.Item):
     """One deployment, or what is wrong with its file."""
 
     def __init__(
-        self, *, parent: ManifestFile, deployment: Deployment | None = None, unread: FileNote | None = None, **rest: Any
+        self, *, parent: ManifestFile, deployment: Deployment | None = None, not_run: str = "", **rest: Any
     ) -> None:
         super().__init__(parent=parent, **rest)
         self.file = parent
         self.deployment = deployment
-        self.unread = unread
         self.add_marker(MARKER)
+        if not_run:
+            self.add_marker(pytest.mark.skip(reason=not_run))
 
     @property
     def subject(self) -> str:
@@ -228,10 +233,6 @@ class ManifestItem(pytest.Item):
         return self.deployment.name if self.deployment else ""
 
     def runtest(self) -> None:
-        if self.unread:
-            pytest.skip(f"not read: {self.unread.reason}")
-        if self.deployment and not (engine := engines.engine(self.deployment.engine)).judged:
-            pytest.skip(f"{engine.label} is read and not judged")
         run = self.file.run
         report = run.report_of(self)
         self._note(report)
@@ -250,7 +251,7 @@ class ManifestItem(pytest.Item):
         """Our report as it is; a traceback would show nothing but this file."""
         if isinstance(excinfo.value, LayoutFailed):
             return str(excinfo.value)
-        if isinstance(excinfo.value, (RuleFailed, BrokenRule)):
+        if isinstance(excinfo.value, (RuleFailed, BrokenRule, PluginFailed)):
             return f"shardlint: {excinfo.value}"
         return super().repr_failure(excinfo, *arguments, **options)
 

@@ -26,6 +26,7 @@ def lay_out(
     geometry: Geometry | Unknown,
     cutting: Cutting,
     *,
+    rows: Rows | Unknown | None = None,
     gpus_per_node: int | None = None,
     dtype: str | None = None,
     kv_cache_dtype: str | None = None,
@@ -34,12 +35,12 @@ def lay_out(
 
     Never raises for what sizes and model say: what the engine refuses is named in `refused`, what cannot be told is
     None with its reason in `unknown`, and more than 4,096 ranks are not told apart.  `dtype` and `kv_cache_dtype` are
-    the engine's options as written, None where they are not.
+    the engine's options as written, None where they are not; `rows` are the model's, worked out where not given.
     """
     impossible = impossible_size(sizes)
     if impossible is not None:
         return Layout((), refused=impossible, sizes=sizes)
-    rows = geometry if isinstance(geometry, Unknown) else rows_of(geometry)
+    rows = rows_of(geometry) if rows is None else rows
     uneven = uneven_pieces(sizes, _rows_to_cut(geometry, rows), cutting)
     if sizes.world_size > MOST_RANKS:
         too_many = f"the layout has {sizes.world_size} ranks, and at most {MOST_RANKS} are told apart"

@@ -65,20 +65,21 @@ def legal_values(
     geometry: Geometry | Unknown,
     cutting: Cutting,
     *,
+    rows: Rows | Unknown | None = None,
     gpus: int | None = None,
 ) -> Legal:
     """What may stand beside these sizes, for a model that may be unknown; a size below 1 counts as 1.
 
-    `gpus` is the number that the whole instance may use, over all its nodes.
+    `gpus` is the number that the whole instance may use, over all its nodes; `rows` are the model's, worked out where
+    not given.
     """
-    rows, layers, basis = _what_is_known(geometry)
-    return Legal(_possible(sizes), _single_pieces(rows), cutting, layers, gpus, basis)
+    known, layers, basis = _what_is_known(geometry, rows_of(geometry) if rows is None else rows)
+    return Legal(_possible(sizes), _single_pieces(known), cutting, layers, gpus, basis)
 
 
-def _what_is_known(geometry: Geometry | Unknown) -> tuple[tuple[Row, ...], int | None, str]:
+def _what_is_known(geometry: Geometry | Unknown, rows: Rows | Unknown) -> tuple[tuple[Row, ...], int | None, str]:
     if isinstance(geometry, Unknown):
         return (), None, "the GPUs only"
-    rows = rows_of(geometry)
     if isinstance(rows, Rows):
         return rows.weights, rows.layers, "all rows"
     return known_pieces(geometry), number_of_layers(geometry, rows), HEADS_ONLY

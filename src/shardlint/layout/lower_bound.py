@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardlint.architectures import rows_of
+from shardlint.architectures import Rows, rows_of
 from shardlint.architectures.quantisation import least_bits, quantisation_of
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
@@ -47,13 +47,15 @@ def weights_at_least(
     geometry: Geometry | Unknown,
     cutting: Cutting,
     *,
+    rows: Rows | Unknown | None = None,
     dtype: str | None = None,
     quantization: str | None = None,
 ) -> LowerBound | Unknown:
     """The best bound there is: every rank's rows, else the checkpoint's published size, else the rows of a quantised
     checkpoint at their fewest bits, else the matrices that any decoder of this size has.
 
-    `layout` is that of the same geometry; `dtype` and `quantization` are the engine's options as written.
+    `layout` is that of the same geometry; `dtype` and `quantization` are the engine's options as written,
+    `rows` the model's, worked out where not given.
     """
     if isinstance(geometry, Unknown):
         return geometry
@@ -65,7 +67,11 @@ def weights_at_least(
     return (
         _from_ranks(_weights(layout), layout.sizes, "the rows of every rank", exact=True)
         or _from_checkpoint(layout.sizes, geometry)
-        or (_from_packed_rows(layout, geometry, cutting, dtype, method) if method else None)
+        or (
+            _from_packed_rows(layout, geometry, rows_of(geometry) if rows is None else rows, cutting, dtype, method)
+            if method
+            else None
+        )
         or _from_matrices(layout.sizes, geometry, least_bits(geometry, method) if method else BITS_AT_LEAST)
         or Unknown(f"neither rows nor checkpoint size of {geometry.model_id} are known", settle_by=SETTLE_BY)
     )
@@ -95,10 +101,10 @@ def _from_checkpoint(sizes: Sizes, geometry: Geometry) -> LowerBound | None:
 
 
 def _from_packed_rows(
-    layout: Layout, geometry: Geometry, cutting: Cutting, dtype: str | None, method: str
+    layout: Layout, geometry: Geometry, rows: Rows | Unknown, cutting: Cutting, dtype: str | None, method: str
 ) -> LowerBound | None:
     """From rows whose sizes are known, each that may be packed at the fewest bits of the method, without scales."""
-    rows, bits, element = rows_of(geometry), least_bits(geometry, method), model_element_bytes(geometry, dtype)
+    bits, element = least_bits(geometry, method), model_element_bytes(geometry, dtype)
     if isinstance(rows, Unknown) or bits is None or isinstance(element, Unknown) or not layout.stages:
         return None
     holdings = Holdings(rows, Division.of(layout.sizes, cutting), layout.stages, 8 * element, bits, None)

@@ -42,14 +42,17 @@ def forms() -> tuple[Form, ...]:
     return tuple(cast(Form, import_module(f"{__name__}.{name}")) for name in names)
 
 
-def launches(document: Document, library: Library) -> tuple[str | None, tuple[Launch, ...]]:
+def launches(
+    document: Document, library: Library, among: Iterable[Form] | None = None
+) -> tuple[str | None, tuple[Launch, ...]]:
     """The name of the form that the document has, and its launches; None and nothing where it has none.
 
-    A document that holds objects of several forms (a `kind: List`) yields them all, and has the first one's name.
+    `among` are the forms to try, all of this room where none are given.  A document that holds objects of several forms
+    (a `kind: List`) yields them all, and has the first one's name.
     """
     name: str | None = None
     found: list[Launch] = []
-    for form in forms():
+    for form in forms() if among is None else among:
         part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
         name = name or (form.NAME if part else None)
         found.extend(part)

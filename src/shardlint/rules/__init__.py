@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
@@ -55,16 +56,21 @@ def sorted_rules(rules: list[Rule]) -> tuple[Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: rule.code))
 
 
-def find(word: str) -> Rule | None:
+def find(word: str, among: Sequence[Rule] | None = None) -> Rule | None:
     """The rule of that code or name, in any case; None where there is none."""
-    return next((rule for rule in all_rules() if word.lower() in (rule.code.lower(), rule.name)), None)
+    return next(
+        (rule for rule in (all_rules() if among is None else among) if word.lower() in (rule.code.lower(), rule.name)),
+        None,
+    )
 
 
 def page(rule: Rule) -> str:
-    """The Markdown page of a rule of this folder: what it says, why, and its test cases.
+    """The Markdown page of a rule: what it says, why, and its test cases.
 
     Raises BrokenRule where there is none.
     """
+    if rule.page:
+        return rule.page
     path = os.path.join(FOLDER, rule.name.replace("-", "_") + ".md")  # noqa: PTH118
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123

@@ -65,7 +65,7 @@ class LayoutChecker:
             raise ValueError("model and config both say what the model is; give one of them")
         settings = self._settings(hardware, env, engine_version)
         library = self.library if config is None else OneModel(config, side_files)
-        reading = _of_model(read_command(command, library, settings.environment), model)
+        reading = _of_model(read_command(command, library, settings), model)
         self._require_judgement(reading, library, settings)
         report = judge_all([reading], library, settings)
         if report.reaches(self.fail_on) or (self.strict and report.not_checked):

@@ -40,7 +40,7 @@ def findings_of(rule: Rule, case: Case) -> tuple[Finding, ...]:
     source = Source(case.path, case.text)
     if rule.subject == "comments":  # which comments cover nothing is known when all rules have spoken
         return tuple(finding for finding in check([source], library, settings).findings if finding.rule == rule.name)
-    reading = read_file(source, library, {})
+    reading = read_file(source, library, settings)
     said = list(judge(rule, FileFacts(reading), source.span(0, 0))) if rule.subject == "file" else []
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments)
