@@ -60,11 +60,11 @@ def _card(text: str, more: Sequence[Accelerator]) -> tuple[int, Accelerator]:
 def accelerator(name: str, gigabytes: float | None, more: Sequence[Accelerator] = ()) -> Accelerator:
     """The card of that name and size; ValueError with the sentence for the user where there is none."""
     form = _FORM.search(name)
-    variants = accelerators.find(name[: form.start()]) if form else ()
+    variants = accelerators.find(name[: form.start()], more) if form else ()
     if form and variants:
         cards = accelerators.of_form(variants, form[1].lower().rstrip("0123456789")) or _none_such(name, variants)
     else:
-        cards = accelerators.find(name)
+        cards = accelerators.find(name, more)
     if not cards:
         return _unknown(name, gigabytes)
     if gigabytes is not None:
