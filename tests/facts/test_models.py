@@ -111,7 +111,9 @@ def test_a_path_is_no_id(model_id: str) -> None:
 def test_a_model_that_nobody_knows_is_unknown_and_says_what_would_settle_it() -> None:
     fault = unknown("nobody/no-such-model")
     assert fault.reason == "nobody/no-such-model is not in the catalogue"
-    assert fault.settle_by == "`shardlint models add nobody/no-such-model`, or --models FILE_OR_DIR with its config.json"
+    assert (
+        fault.settle_by == "`shardlint models add nobody/no-such-model`, or --models FILE_OR_DIR with its config.json"
+    )
 
 
 def test_a_number_that_the_second_table_lacks_is_settled_for_the_id_that_was_asked_for() -> None:

@@ -34,7 +34,7 @@ class Use:
     model: str | None
     source: str
     """`--models`, `.shardlint/models`, `local folder`, `Hugging Face cache`, `catalogue`, `catalogue, second-hand`,
-    `assumption` or `unknown`."""
+    `a plugin`, `assumption` or `unknown`."""
     where: str | None = None
     """The file, or the catalogue's own source."""
     revision: str | None = None
@@ -67,7 +67,7 @@ def _of_catalogue(use: Use, geometry: Geometry) -> Use:
     kind, _, source = geometry.origin.partition(": ")
     if geometry.assumption:
         return replace(use, source="assumption", where=geometry.origin, reason=geometry.assumption)
-    return replace(use, source=kind, where=source)
+    return replace(use, source=kind, where=source or None)
 
 
 def _revision(place: str, config: str) -> str | None:
