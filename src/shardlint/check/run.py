@@ -62,9 +62,8 @@ def _judged(
 
 def _said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
     if not facts.engine.judged:
-        return [
-            NotChecked(deployment.name, "*", "engine", f"layouts of {facts.engine.label} are read and not judged", "")
-        ]
+        reason = f"layouts of {facts.engine.label} are read and not judged"
+        return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]
     place = fallback_place(deployment)
     about = (rule for rule in wanted if rule.subject == "deployment")
     return [item for rule in about for item in judge(rule, facts, place, deployment.name)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,7 +17,7 @@ from shardlint.check import RuleFailed, Settings
 from shardlint.check.reading import FileReading, read_file
 from shardlint.check.run import judge_all
 from shardlint.deployment import Deployment
-from shardlint.findings import Finding, Report, Severity
+from shardlint.findings import Report, Severity
 from shardlint.front.commands import file_findings, settings_of, threshold, with_project_settings
 from shardlint.front.failures import CannotRun
 from shardlint.front.files import Found, find
@@ -35,6 +35,10 @@ MARKER = "shardlint"
 FILE = "file"  # the item for what is wrong with a file and not with a deployment
 CODE, FAMILY, NOT_CHECKED = "shardlint_code", "shardlint_family", "shardlint_not_checked"
 """Names of the properties in the JUnit report; the first two once for each finding."""
+
+T = TypeVar("T")
+Key = tuple[str, str]
+"""The path of a file and the name of one of its deployments, which is empty for the file itself."""
 
 
 def start(config: pytest.Config) -> None:
@@ -115,19 +119,19 @@ class Session:
         return self._reports.get((item.file.shown, item.subject), Report())
 
     @cached_property
-    def _reports(self) -> Mapping[tuple[str, str], Report] | RuleFailed | BrokenRule | PluginFailed:
+    def _reports(self) -> Mapping[Key, Report] | RuleFailed | BrokenRule | PluginFailed:
         try:
             return self._judge()
         except (RuleFailed, BrokenRule, PluginFailed) as failure:  # for every item: none of them was judged
             return failure
 
-    def _judge(self) -> Mapping[tuple[str, str], Report]:
+    def _judge(self) -> Mapping[Key, Report]:
         files = list(dict.fromkeys(item.file for item in self._items))
         whole = judge_all([file.reading for file in files if file.reading], self.world.library, self.world.settings)
         undecodable = file_findings([problem for file in files for problem in file.found.problems], self.world.settings)
         notes = (note for file in files for note in file.found.notes)
         whole = replace(whole, findings=(*whole.findings, *undecodable), files=(*whole.files, *notes))
-        return dict(_by_item(whole))
+        return _by_item(whole)
 
     def text(self, item: ManifestItem, report: Report) -> str:
         """The report on one item, as `shardlint check` prints it."""
@@ -146,25 +150,30 @@ def _not_checked(report: Any) -> Iterator[int]:
         yield from (int(value) for name, value in report.user_properties if name == NOT_CHECKED)
 
 
-def _by_item(whole: Report) -> Iterator[tuple[tuple[str, str], Report]]:
-    """The report in parts, by path and deployment; what concerns a file has no deployment."""
-    keys = {(finding.path, finding.deployment): None for finding in (*whole.findings, *whole.ignored)}
-    keys |= {(missed.path, missed.deployment): None for missed in whole.not_checked}
-    for path, name in keys:
-        yield (
-            (path, name),
-            Report(
-                findings=tuple(_of(whole.findings, path, name)),
-                ignored=tuple(_of(whole.ignored, path, name)),
-                not_checked=tuple(m for m in whole.not_checked if (m.path, m.deployment) == (path, name)),
-                files=tuple(note for note in whole.files if note.path == path),
-                deployments=tuple(d for d in whole.deployments if (d.at.path, d.name) == (path, name)),
-            ),
+def _by_item(whole: Report) -> Mapping[Key, Report]:
+    """The report in parts; what concerns a file has no deployment."""
+    findings = _grouped(whole.findings, lambda finding: (finding.path, finding.deployment))
+    ignored = _grouped(whole.ignored, lambda finding: (finding.path, finding.deployment))
+    missed = _grouped(whole.not_checked, lambda missed: (missed.path, missed.deployment))
+    deployments = _grouped(whole.deployments, lambda deployment: (deployment.at.path, deployment.name))
+    notes = _grouped(whole.files, lambda note: (note.path, ""))
+    return {
+        key: Report(
+            findings.get(key, ()),
+            ignored.get(key, ()),
+            missed.get(key, ()),
+            notes.get((key[0], ""), ()),
+            deployments.get(key, ()),
         )
+        for key in {**findings, **ignored, **missed}
+    }
 
 
-def _of(findings: Iterable[Finding], path: str, name: str) -> Iterator[Finding]:
-    return (finding for finding in findings if (finding.path, finding.deployment) == (path, name))
+def _grouped(things: Iterable[T], key: Callable[[T], Key]) -> dict[Key, tuple[T, ...]]:
+    groups: dict[Key, list[T]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return {name: tuple(group) for name, group in groups.items()}
 
 
 class ManifestFile(pytest.File):

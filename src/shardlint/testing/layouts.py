@@ -75,7 +75,7 @@ class LayoutChecker:
     def _settings(self, hardware: str | None, env: Mapping[str, str] | None, engine_version: str | None) -> Settings:
         given = self.settings.hardware
         if hardware is not None:
-            parsed = hardware_spec.parse(hardware)
+            parsed = hardware_spec.parse(hardware, self.settings.registry.accelerators)
             if isinstance(parsed, str):
                 raise ValueError(f"hardware {hardware!r}: {parsed}")
             given = parsed
