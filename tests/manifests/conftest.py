@@ -59,7 +59,7 @@ def read() -> Reader:
     def reader(text: str, path: str = "deploy/file.yaml", **files: str) -> Read:
         source = Source(path, dedent(text).lstrip("\n"))
         shelf = Shelf({name.replace("__", "/"): content for name, content in files.items()})
-        found = [manifests.launches(document, shelf) for document in documents(source).documents]
+        found = [manifests.launches(document, shelf)[:2] for document in documents(source).documents]
         form = next((form for form, _ in found if form), None)
         return Read(source, form, tuple(launch for _, launches in found for launch in launches))
 

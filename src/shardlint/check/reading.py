@@ -10,7 +10,7 @@ from shardlint import engines, manifests, servers
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import FileNote, Located, Maybe, Problem
-from shardlint.text import Document, Duplicate, Library, Source, documents, walk
+from shardlint.text import Document, Duplicate, Library, Source, comments, documents, walk
 from shardlint.text import Mapping as Node
 
 
@@ -47,10 +47,11 @@ def _reading(
     launches: list[Launch] = []
     duplicates: list[Duplicate] = []
     for document in parsed:
-        form, found = manifests.launches(document, library, settings.registry.forms)
-        if form is not None:
-            forms.append(form)
-            launches += found
+        found = manifests.launches(document, library, settings.registry.forms)
+        problems += found.problems
+        if found.form is not None:
+            forms.append(found.form)
+            launches += found.launches
             duplicates += _duplicates(document)
     given = {
         name: Located(value, origin="given", source="the call's env") for name, value in settings.environment.items()
@@ -58,6 +59,7 @@ def _reading(
     recognise = partial(engines.recognise, among=settings.registry.engines)
     found_servers = servers.assemble([_within(launch, given) for launch in launches], recognise)
     deployments = tuple(engines.read(server, settings.registry.engines) for server in found_servers)
+    problems += comments.problems(source)
     return FileReading(source, _note(source, forms, deployments, problems), deployments, problems, tuple(duplicates))
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from shardlint.deployment import Launch
+from shardlint.findings import Problem
 from shardlint.text.documents import Document
 from shardlint.text.source import Library
 
@@ -29,8 +30,8 @@ class Form(Protocol):
     FILES: tuple[str, ...]
     """Patterns of the names that such files have."""
 
-    def launches(self, document: Document, library: Library) -> Iterable[Launch]:
-        """All that the document starts; nothing where it is not of the form."""
+    def launches(self, document: Document, library: Library) -> Iterable[Launch | Problem]:
+        """All that the document starts, and what of it could not be read; nothing where it is not of the form."""
         ...
 
 
@@ -42,21 +43,31 @@ def forms() -> tuple[Form, ...]:
     return tuple(cast(Form, import_module(f"{__name__}.{name}")) for name in names)
 
 
-def launches(
-    document: Document, library: Library, among: Iterable[Form] | None = None
-) -> tuple[str | None, tuple[Launch, ...]]:
-    """The name of the form that the document has, and its launches; None and nothing where it has none.
+class Found(NamedTuple):
+    """What a document starts."""
+
+    form: str | None
+    """None where it has none of the forms."""
+    launches: tuple[Launch, ...]
+    problems: tuple[Problem, ...]
+    """What of it could not be read."""
+
+
+def launches(document: Document, library: Library, among: Iterable[Form] | None = None) -> Found:
+    """The form that a document has, and its launches; None and nothing where it has none.
 
     `among` are the forms to try, all of this room where none are given.  A document that holds objects of several forms
     (a `kind: List`) yields them all, and has the first one's name.
     """
     name: str | None = None
     found: list[Launch] = []
+    problems: list[Problem] = []
     for form in forms() if among is None else among:
         part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
         name = name or (form.NAME if part else None)
-        found.extend(part)
-    return name, tuple(found)
+        found.extend(item for item in part if isinstance(item, Launch))
+        problems.extend(item for item in part if isinstance(item, Problem))
+    return Found(name, tuple(found), tuple(problems))
 
 
 def __getattr__(attribute: str) -> tuple[Form, ...]:

@@ -7,17 +7,20 @@ from dataclasses import replace
 
 from shardlint import manifests
 from shardlint.deployment import Launch
+from shardlint.findings import Problem
 from shardlint.manifests import _devices, _docker_run
 from shardlint.manifests._started import first_word, script_index
 from shardlint.text import shell
 from shardlint.text.source import Fragment, Library, Source
 
 
-def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launch]:
-    """The launches of every command, each named after the file."""
+def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launch | Problem]:
+    """The launches of every command, each named after the file, and what of the script could not be read."""
     name = script.source.path.replace("\\", "/").rpartition("/")[2]
     base = Launch(name, "script", form, script.span(0, 0), unit=name)
-    for command in shell.read(script, {}).commands:
+    read = shell.read(script, {})
+    yield from read.problems
+    for command in read.commands:
         if command.words:
             yield from _of_command(command, base)
         for heredoc in command.heredocs:
@@ -62,4 +65,4 @@ def _inside(heredoc: Fragment, library: Library) -> Iterator[Launch]:
     from shardlint.text import yaml  # the one place where a script needs it
 
     for document in yaml.documents(inner).documents:
-        yield from manifests.launches(document, library)[1]
+        yield from manifests.launches(document, library).launches

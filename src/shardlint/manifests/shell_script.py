@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shardlint.deployment import Launch
+from shardlint.findings import Problem
 from shardlint.text.documents import Document
 from shardlint.text.source import Library
 
@@ -12,7 +13,7 @@ NAME = "shell-script"
 FILES = ("*.sh", "*.bash")
 
 
-def launches(document: Document, library: Library) -> Iterable[Launch]:
+def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every command of a script, each named after the file."""
     if document.script is None:
         return

@@ -55,6 +55,7 @@ def _malformed(span: Span) -> Problem:
         span,
         "This comment is not understood: what it ignores has to stand in brackets.",
         help=("# shardlint: ignore[NAME] reason",),
+        severity="warning",
     )
 
 
