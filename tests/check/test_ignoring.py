@@ -1,8 +1,7 @@
 """Which findings a comment covers."""
 
 from shardlint.check.ignoring import split
-from shardlint.findings import Finding, Span
-from shardlint.text.comments import Ignore
+from shardlint.findings import Finding, Ignore, Span
 
 COMMENT = Span("a.yaml", 4, 1, 4, 30)
 

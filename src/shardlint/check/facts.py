@@ -22,12 +22,11 @@ from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
 from shardlint.facts.settling import settle_by
-from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings import Ignore, Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.placement import Placement
 from shardlint.text import Library
-from shardlint.text.comments import Ignore
 
 HARDWARE_SETTLED_BY = "--hardware SPEC, for example --hardware 8xH100"
 

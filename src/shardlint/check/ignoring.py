@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardlint.findings import Finding
-from shardlint.text.comments import Ignore
+from shardlint.findings import Finding, Ignore
 
 
 def covers(ignore: Ignore, finding: Finding) -> bool:

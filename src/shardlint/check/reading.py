@@ -9,8 +9,8 @@ from functools import partial
 from shardlint import engines, manifests, servers
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
-from shardlint.findings import FileNote, Located, Maybe, Problem
-from shardlint.text import Document, Duplicate, Library, Source, comments, documents, walk
+from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
+from shardlint.text import Document, Library, Source, comments, documents, walk
 from shardlint.text import Mapping as Node
 
 

@@ -2,6 +2,7 @@
 
 from shardlint.findings.finding import FileNote, Finding, NotChecked, Problem, Related, Report, Rule
 from shardlint.findings.places import Located, Maybe, Origin, Span, Unknown, known
+from shardlint.findings.remarks import Duplicate, Ignore
 from shardlint.findings.vocabulary import (
     FAMILIES,
     GROUPS,
@@ -17,9 +18,11 @@ __all__ = [
     "GROUPS",
     "SEVERITIES",
     "Certainty",
+    "Duplicate",
     "Effect",
     "FileNote",
     "Finding",
+    "Ignore",
     "Located",
     "Maybe",
     "NotChecked",

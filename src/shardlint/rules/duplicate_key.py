@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from shardlint.findings import Problem, Rule
-from shardlint.text.nodes import Duplicate
+from shardlint.findings import Duplicate, Problem, Rule
 
 
 def judge(duplicate_keys: tuple[Duplicate, ...]) -> Iterator[Problem]:

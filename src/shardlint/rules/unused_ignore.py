@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from shardlint.findings import Problem, Rule
-from shardlint.text.comments import Ignore
+from shardlint.findings import Ignore, Problem, Rule
 
 
 def judge(unused_ignores: Sequence[Ignore]) -> Iterator[Problem]:

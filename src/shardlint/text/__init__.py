@@ -1,13 +1,12 @@
 """Text that knows where it stands: YAML, JSON, shell, comments, templates. Knows nothing of deployments."""
 
 from shardlint.text.documents import Document, Kind, Parsed, documents, kind_of
-from shardlint.text.nodes import Duplicate, Mapping, Node, Scalar, Sequence, walk
+from shardlint.text.nodes import Mapping, Node, Scalar, Sequence, walk
 from shardlint.text.source import MASK, Fragment, Library, ModelFiles, Source
 
 __all__ = [
     "MASK",
     "Document",
-    "Duplicate",
     "Fragment",
     "Kind",
     "Library",

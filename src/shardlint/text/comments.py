@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from shardlint.findings import Problem, Span
+from shardlint.findings import Ignore, Problem, Span
 from shardlint.text.source import Source
 
 _COMMENT = re.compile(r"(?:^|(?<=[\s;]))#[ \t]*shardlint:[ \t]*(?P<said>[^\r\n]*)", re.MULTILINE)
 _IGNORE = re.compile(r"ignore\[(?P<names>[ \t]*[\w-]+[ \t]*(?:,[ \t]*[\w-]+[ \t]*)*,?[ \t]*)\][ \t:-]*(?P<reason>.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Ignore:
-    """Findings that their author has accepted: rule names, codes or families, on one line of the file."""
-
-    names: tuple[str, ...]
-    reason: str
-    span: Span
-    line: int
-    """The line that it covers: its own, or the next one with text where the comment stands alone."""
 
 
 def read(source: Source) -> tuple[tuple[Ignore, ...], tuple[Problem, ...]]:

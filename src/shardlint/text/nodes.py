@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardlint.findings import Located, Span, Unknown
+from shardlint.findings import Duplicate, Located, Span, Unknown
 from shardlint.text.source import MASK, Fragment, Source
 
 CORE_TAGS = "tag:yaml.org,2002:"
@@ -184,15 +184,6 @@ def _last_inside(node: Any) -> Any:
     last = node.value[-1] if node.id == "sequence" else node.value[-1][1]
     inside = node.start_mark.index <= last.start_mark.index and last.end_mark.index <= node.end_mark.index
     return last if inside and last is not node else None
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A key that one mapping has twice: the later one wins in most readers, strict ones refuse."""
-
-    key: str
-    first: Span
-    again: Span
 
 
 class Mapping(_Collection):
