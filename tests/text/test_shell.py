@@ -1,5 +1,7 @@
 """Shell scripts as commands: what each word is, where it was written, and what cannot be known."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -334,3 +336,15 @@ def test_each_word_stands_at_its_own_text(texts, data):
     for word in read(line).commands[0].words:
         start = source.offset(word.span.line, word.span.column)
         assert source.text[start : start + len(word.value)] == word.value == word.spelled
+
+
+def test_characters_beyond_the_grammars_table_do_not_end_the_process():
+    """The grammar's own scanner reads past a table for them: about half of such runs crashed."""
+    code = (
+        "from shardlint.text import Fragment, Source, shell\n"
+        "for text in ('{\\U0010f5a5 x', '&[{\\U0010f5a5{:-', 'vllm serve \\U0001f389{\\U0010ffff'):\n"
+        "    for _ in range(20):\n"
+        "        shell.read(Fragment.whole(Source('a.sh', text)))\n"
+    )
+    for _ in range(4):
+        assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shardlint.findings import Located, Span, Unknown
@@ -225,6 +225,8 @@ def test_any_json_comes_back_with_its_places(value, ascii_only, indent):
     st.text(st.sampled_from("ab: -\n\t'\"[]{},&*!|>%#?@`~\\<.=é\x00\x85\ufeff\ud800{{}}1"), max_size=40),
     st.sampled_from(["x.yaml", "x.json", "-"]),
 )
+@example("!\x851", "x.yaml")
+@example("&-:a}|&-'\x85", "x.yaml")
 def test_no_text_is_too_strange(text, path):
     found = parsed(text, path)
     for document in found.documents:

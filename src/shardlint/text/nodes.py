@@ -17,7 +17,8 @@ MERGE = CORE_TAGS + "merge"
 WALK_LIMIT = 2_000_000
 """Nodes that one walk visits at most; the largest manifests have some ten thousand."""
 
-_PROPERTIES = re.compile(r"(?:[&!][^\s]*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|$))+")
+_BREAK = "[\n\r\x85\u2028\u2029]"  # all that libyaml takes for the end of a line
+_PROPERTIES = re.compile(rf"(?:[&!]\S*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?{_BREAK})+[ \t]*|$))+")
 _LOOK_BACK = 2_000
 """Characters before a collection that are searched for a template between its key and its first entry."""
 _BLANK = re.compile(r"\s*")

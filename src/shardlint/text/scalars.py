@@ -50,6 +50,8 @@ def decode(raw: str, style: str, value: str, base: int) -> Sequence[int]:
         decoded, end = _block(raw, style, value)
     else:
         decoded, end = _flow(raw, style), len(raw) - len(style)
+    if len(decoded.offsets) != len(value):  # odd blanks after a tag or anchor, which libyaml parts otherwise
+        return [base] * len(value) + [base + len(raw)]
     return [base + offset for offset in decoded.offsets] + [base + max(end, *decoded.offsets[-1:], 0)]
 
 

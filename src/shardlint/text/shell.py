@@ -124,20 +124,16 @@ class _Run:
         self.stopped = True
 
 
-class _Places:
-    """Byte offsets of the grammar -> indexes of characters."""
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f]")
 
-    def __init__(self, text: str) -> None:
-        self.data = text.encode("utf-8", "replace")
-        self._index: list[int] | None = None
-        if len(self.data) != len(text):
-            self._index = []
-            for at, character in enumerate(text):
-                self._index.extend([at] * len(character.encode("utf-8", "replace")))
-            self._index.append(len(text))
 
-    def character(self, byte: int) -> int:
-        return byte if self._index is None else self._index[byte]
+def _shadow(text: str) -> bytes:
+    """What the grammar is shown: one byte a character, so that its offsets are those of the text.
+
+    Its scanner looks characters up in a table of C's `isalpha` by their number, beyond the table's end for large ones,
+    and crashes the process; to the structure of a script every character outside ASCII is a letter anyway.
+    """
+    return _FOREIGN.sub("_", text).encode("ascii")
 
 
 _LOOSE_WORDS: Final = frozenset(
@@ -170,11 +166,10 @@ class _Reader:
         self._functions: dict[str, Node] = {}
         self._called: set[str] = set()
         self._active: set[str] = set()
-        self._places = _Places(self.fragment.text)
 
     def script(self) -> None:
         """Reads it from its first statement to its last, then the functions that nothing called."""
-        root = _parser().parse(self._places.data).root_node
+        root = _parser().parse(_shadow(self.fragment.text)).root_node
         before = len(self._run.commands)
         self._statement(root)
         while uncalled := [name for name in self._functions if name not in self._called]:
@@ -193,7 +188,7 @@ class _Reader:
     # Places and pieces
 
     def _range(self, node: Node) -> tuple[int, int]:
-        return self._places.character(node.start_byte), self._places.character(node.end_byte)
+        return node.start_byte, node.end_byte
 
     def _text(self, node: Node) -> str:
         start, end = self._range(node)
