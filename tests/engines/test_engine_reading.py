@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from engine_commands import AT, deployment, server
 
@@ -105,7 +103,7 @@ def test_a_file_of_flags_leaves_the_rest_open() -> None:
 
 def test_pods_are_the_controllers_else_the_nodes_of_the_command() -> None:
     assert value(deployment("vllm serve m --nnodes 2").pods) == 2
-    made = replace(server("vllm serve m --nnodes 2"), pods=Located(4))
+    made = server("vllm serve m --nnodes 2")._replace(pods=Located(4))
     assert value(engines.read(made).pods) == 4
     assert deployment("vllm serve m").pods is None
 

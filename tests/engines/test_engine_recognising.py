@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from engine_commands import AT, deployment, launch, located
 
@@ -111,7 +109,7 @@ def test_the_image_says_what_its_entrypoint_runs(image: str | None, arguments: s
 
 def test_a_templated_image_is_recognised_by_its_text() -> None:
     templated = Unknown("templated", AT, "vllm/vllm-openai:{{ .Values.tag }}")
-    started = replace(launch("--model m", entrypoint_of_image=True), image=templated)
+    started = launch("--model m", entrypoint_of_image=True)._replace(image=templated)
     assert engines.recognise(started) == "vllm"
 
 

@@ -16,7 +16,6 @@ from shardlint.engines import Cut, Cutting, engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Problem, Rule
 from shardlint.plugins.hooks import hookimpl
-from dataclasses import replace
 
 import acme_form
 
@@ -85,7 +84,7 @@ def shardlint_engines():
         usual = vllm.cut(version)
         return Cutting({**usual.pieces, "vocabulary": Cut(refuses="refuses-at-start", pads_to=128)})
 
-    return [replace(vllm, name="acme-serve", label="Acme", cut=cut, commands=(vllm.commands[0]._replace(name="acme"),))]
+    return [vllm._replace(name="acme-serve", label="Acme", cut=cut, commands=(vllm.commands[0]._replace(name="acme"),))]
 
 
 @hookimpl

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Span, Unknown
 from shardlint.servers import assemble
@@ -13,7 +11,7 @@ def launch(command: str, **changes) -> Launch:
     argv = tuple(
         Unknown("not set", AT, word) if word.startswith("$") else Located(word, AT, word) for word in command.split()
     )
-    return replace(Launch("run.sh", "script", "shell-script", AT, argv, unit="run.sh"), **changes)
+    return Launch("run.sh", "script", "shell-script", AT, argv, unit="run.sh")._replace(**changes)
 
 
 def recognise(launch: Launch) -> str | None:
@@ -42,9 +40,9 @@ def test_each_engine_command_is_a_server_of_its_own():
 
 def test_copies_on_other_cards_are_servers_and_repetitions_are_not():
     one = launch("vllm serve a", gpus_per_pod=number(1, "0"))
-    assert len(servers(one, replace(one, gpus_per_pod=number(1, "1")))) == 2
+    assert len(servers(one, one._replace(gpus_per_pod=number(1, "1")))) == 2
     assert len(servers(one, one)) == 1
-    assert len(servers(one, replace(one, unit="other"))) == 2
+    assert len(servers(one, one._replace(unit="other"))) == 2
 
 
 def test_ranks_of_one_command_line_are_one_server():
@@ -95,7 +93,7 @@ def test_unequal_cards_in_a_group_are_no_number():
     worker = launch("ray start --address x", group="g", role="worker", gpus_per_pod=number(4))
     (unequal,) = servers(leader, worker)
     assert unequal.primary.gpus_per_pod.reason == "the leader has 8 cards and other pods of its group have 4"
-    (bare,) = servers(replace(leader, gpus_per_pod=None), worker)
+    (bare,) = servers(leader._replace(gpus_per_pod=None), worker)
     assert bare.primary.gpus_per_pod.reason == "the leader has no cards and other pods of its group have 4"
 
 

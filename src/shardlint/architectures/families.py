@@ -7,7 +7,6 @@ takes and which stage holds its ends, that is all its function says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from shardlint.architectures.blocks.attention import caches, grouped_query
 from shardlint.architectures.blocks.ends import ends
@@ -60,7 +59,7 @@ def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None 
         rows = family(Model(geometry))
     except Missing as missing:
         return missing.unknown
-    return replace(rows, bytes_unknown=_bytes_unknown(geometry))
+    return rows._replace(bytes_unknown=_bytes_unknown(geometry))
 
 
 def _bytes_unknown(geometry: Geometry) -> Unknown | None:

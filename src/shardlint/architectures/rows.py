@@ -7,8 +7,7 @@ rows by an engine's cutting table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from shardlint.findings import Piece, Unknown
 
@@ -21,11 +20,10 @@ ElementType = Literal["model", "float32", "int32"]
 CacheKind = Literal["full", "sliding", "chunked"]
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """One dimension of a row: `count` pieces of `unit` elements each (32 query heads of 128)."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of an extent
     piece: Piece = "whole"
     unit: int = 1
 
@@ -34,8 +32,7 @@ ONE = Extent(1)
 """The contraction of a vector (a norm, a bias that stands alone)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One weight of the model, or the same weight of many layers.
 
     `name` is the engine's module path with `#` for the layer.  `outs` are its outputs, several where projections are
@@ -60,8 +57,7 @@ class Row:
         return (*self.outs, self.contraction, self.experts)
 
 
-@dataclass(frozen=True, slots=True)
-class CacheRow:
+class CacheRow(NamedTuple):
     """What one token costs in the attention cache of each of `layers`.
 
     `heads` are the heads that keep keys and values, `elements_per_head` the widths of a key and a value together.
@@ -75,8 +71,7 @@ class CacheRow:
     window: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """All rows of one model. `layers` is the number of decoder layers that pipeline stages are made of.
 
     `bytes_unknown` is set where the sizes of the rows are right and what an element takes is not known

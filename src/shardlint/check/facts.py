@@ -8,7 +8,6 @@ the objects `deployment`, `engine`, `geometry`, `layout` and `legal`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -63,7 +62,7 @@ class DeploymentFacts:
             return written
         if self.deployment.open_words:
             word = self.deployment.open_words[0]
-            return replace(word, reason=f"{name} may stand in {word.spelled}, which the file does not tell")
+            return word._replace(reason=f"{name} may stand in {word.spelled}, which the file does not tell")
         default = self.engine.default(name, self._version)
         if default is None:
             return None
@@ -104,7 +103,7 @@ class DeploymentFacts:
             return model
         found = geometry_of(model.value, self._library, self._registry.models)
         if isinstance(found, Unknown):
-            return replace(found, span=found.span or model.span, settle_by=found.settle_by or settle_by(model.value))
+            return found._replace(span=found.span or model.span, settle_by=found.settle_by or settle_by(model.value))
         return found
 
     @property
@@ -157,7 +156,7 @@ class DeploymentFacts:
                 return Located(counts.pop(), origin="given", source="--hardware")
             return Unknown("--hardware names nodes with different numbers of GPUs")
         if isinstance(written, Unknown):
-            return replace(written, settle_by=written.settle_by or HARDWARE_SETTLED_BY)
+            return written._replace(settle_by=written.settle_by or HARDWARE_SETTLED_BY)
         return Unknown("the manifest does not say how many GPUs there are", settle_by=HARDWARE_SETTLED_BY)
 
     @cached_property
@@ -180,7 +179,7 @@ class DeploymentFacts:
         if self._settings.hardware is not None:
             return self._given_cards(self._settings.hardware)
         if isinstance(written, Unknown):
-            return replace(written, settle_by=written.settle_by or HARDWARE_SETTLED_BY)
+            return written._replace(settle_by=written.settle_by or HARDWARE_SETTLED_BY)
         if written is not None:
             return Unknown(f"{written.value} is no GPU that is known", written.span, settle_by=HARDWARE_SETTLED_BY)
         return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from shardlint import engines, manifests, servers
 from shardlint.check.settings import Settings
@@ -14,8 +14,7 @@ from shardlint.text import Document, Library, Source, comments, documents, walk
 from shardlint.text import Mapping as Node
 
 
-@dataclass(frozen=True, slots=True)
-class FileReading:
+class FileReading(NamedTuple):
     """One file as it was read: its deployments, and what its text has that no deployment shows."""
 
     source: Source
@@ -64,7 +63,7 @@ def _reading(
 
 
 def _within(launch: Launch, given: Mapping[str, Maybe[str]]) -> Launch:
-    return replace(launch, env={**given, **launch.env}) if given else launch
+    return launch._replace(env={**given, **launch.env}) if given else launch
 
 
 def _duplicates(document: Document) -> list[Duplicate]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shardlint.findings import Rule
@@ -13,20 +13,29 @@ if TYPE_CHECKING:
     from shardlint.facts.hardware import Hardware
 
 
-@dataclass(frozen=True, slots=True)
 class Settings:
-    """`select` and `ignore` take codes, beginnings of codes (`SL1`), names and families; empty selects all."""
+    """`select` and `ignore` take codes, beginnings of codes (`SL1`), names and families; empty selects all.
 
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    vllm: str | None = None
-    """The release to judge by where a manifest does not tell its own."""
-    hardware: Hardware | None = None
-    """The GPUs, where a manifest does not tell them."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the engine will find set, under those of the manifest."""
-    registry: Registry = field(default_factory=built_in)
-    """Rules, forms, engines, families, cards and models; `shardlint.plugins.load` adds those of plugins."""
+    `vllm` is the release to judge by where a manifest does not tell its own, `hardware` the GPUs where it does not tell
+    them, and `environment` the variables that the engine will find set, under those of the manifest.  `registry` holds
+    rules, forms, engines, families, cards and models; `shardlint.plugins.load` adds those of plugins.
+    """
+
+    def __init__(
+        self,
+        select: tuple[str, ...] = (),
+        ignore: tuple[str, ...] = (),
+        vllm: str | None = None,
+        hardware: Hardware | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        registry: Registry | None = None,
+    ) -> None:
+        self.select = select
+        self.ignore = ignore
+        self.vllm = vllm
+        self.hardware = hardware
+        self.environment = environment
+        self.registry = built_in() if registry is None else registry
 
     def wants(self, rule: Rule) -> bool:
         """Whether a rule is to run."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from shardlint.deployment.launch import Server
+from shardlint.deployment.launch import NOTHING, Server
 from shardlint.findings import Located, Maybe, Span, Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class FlagProblem:
+class FlagProblem(NamedTuple):
     """A flag that the engine would not take as written: the engine's own words, for rules to judge."""
 
     at: Located[Any] | Span
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
+class Deployment(NamedTuple):
     """What one engine instance was told. Knobs that were not written are absent; defaults are the engine's."""
 
     name: str
@@ -32,8 +29,8 @@ class Deployment:
     engine_version: Maybe[str] | None = None
     """A release of the engine; Unknown for latest, nightly, digests and images that count by their own numbers."""
     model: Maybe[str] | None = None
-    knobs: Mapping[str, Maybe[Any]] = field(default_factory=dict)
-    engine_fields: Mapping[str, Maybe[Any]] = field(default_factory=dict)
+    knobs: Mapping[str, Maybe[Any]] = NOTHING
+    engine_fields: Mapping[str, Maybe[Any]] = NOTHING
     gpus_per_pod: Maybe[int] | None = None
     gpu: Maybe[str] | None = None
     pods: Maybe[int] | None = None

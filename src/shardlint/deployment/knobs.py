@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 KnobType = Literal["int", "float", "bool", "str", "size"]
 """size: an int that may be written as 32k, 1M, or -1/auto for "work it out" (then the value is None)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(NamedTuple):
     name: str
     type: KnobType
 

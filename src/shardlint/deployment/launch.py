@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from shardlint.findings import Located, Maybe, Span, Unknown
 
@@ -14,8 +14,7 @@ Word = Located[str] | Unknown
 NOTHING: Mapping[str, Maybe[str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """One command that a manifest starts, with its surroundings. A container's script yields one per command.
 
     `None` means: not written. `Unknown` means: written, but not to be told from the file.
@@ -32,7 +31,7 @@ class Launch:
     argv: tuple[Word, ...] = ()
     entrypoint_of_image: bool = False
     """True where the image's own entrypoint stands before `argv` (Kubernetes `args` without `command`)."""
-    env: Mapping[str, Maybe[str]] = field(default_factory=lambda: NOTHING)
+    env: Mapping[str, Maybe[str]] = NOTHING
     image: Maybe[str] | None = None
     """The whole reference, `registry/name:tag@digest`."""
     gpus_per_pod: Maybe[int] | None = None
@@ -53,8 +52,7 @@ class Launch:
     """Whether the command stands in a branch or loop of its script, so that it may not run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(NamedTuple):
     """One engine instance: the launch that starts the engine, and those that help it (workers, ray heads)."""
 
     engine: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from shardlint.findings import Effect, Piece
 
@@ -12,8 +11,7 @@ Remainder = Literal["none", "first_ranks", "last_rank"]
 StageRemainder = Literal["before_last", "last"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """The rule for one kind of piece, applied in the order of the fields.
 
     The number of pieces is first padded up to a multiple of `pads_to`.  If the ranks do not divide it, `replicates`
@@ -27,7 +25,6 @@ class Cut:
     remainder: Remainder = "none"
 
 
-@dataclass(frozen=True, slots=True)
 class Cutting:
     """The cutting table of one engine in one version.
 
@@ -37,9 +34,15 @@ class Cutting:
     refined when a shard is not whole blocks; 0 where the engine refuses such a shard.
     """
 
-    pieces: Mapping[Piece, Cut]
-    stage_remainder: StageRemainder = "before_last"
-    expert_blocks_refine_to: int = 0
+    def __init__(
+        self,
+        pieces: Mapping[Piece, Cut],
+        stage_remainder: StageRemainder = "before_last",
+        expert_blocks_refine_to: int = 0,
+    ) -> None:
+        self.pieces = pieces
+        self.stage_remainder = stage_remainder
+        self.expert_blocks_refine_to = expert_blocks_refine_to
 
     def __getitem__(self, piece: Piece) -> Cut:
         return self.pieces[piece]

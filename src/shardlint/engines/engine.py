@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shardlint.engines.cutting import Cutting
@@ -14,6 +14,7 @@ from shardlint.engines.versions import Version
 from shardlint.findings import Unknown
 
 NEVER = r"(?!)"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Command(NamedTuple):
@@ -27,8 +28,7 @@ class Command(NamedTuple):
     optional_subcommand: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Engine:
+class Engine(NamedTuple):
     """One engine. All but the last four fields say how to recognise and read it."""
 
     name: str
@@ -51,9 +51,9 @@ class Engine:
     packages: tuple[str, ...] = ()
     """Python packages that bring it (`pip install vllm==0.8.5` pins the release)."""
     model_flags: tuple[str, ...] = ("--model",)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = NOTHING
     """Variables that stand for a knob, or for `model`, that no flag sets."""
-    object_knobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    object_knobs: Mapping[str, Mapping[str, str]] = NOTHING
     """Flags whose value is a JSON object, and which of its keys are knobs."""
     file_flags: tuple[str, ...] = ()
     """Flags that name a file with further flags."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardlint.deployment import FlagProblem, Word
@@ -32,15 +31,15 @@ _NAMED_FOR_MODELS = re.compile(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE
 _QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
 
 
-@dataclass(slots=True)
 class Reading:
     """What a command line says. `values` is by the flags' canonical names, the last one written wins."""
 
-    values: dict[str, Maybe[Any]] = field(default_factory=dict)
-    flags: dict[str, Flag] = field(default_factory=dict)
-    positionals: list[Word] = field(default_factory=list)
-    problems: list[FlagProblem] = field(default_factory=list)
-    open_words: list[Unknown] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.values: dict[str, Maybe[Any]] = {}
+        self.flags: dict[str, Flag] = {}
+        self.positionals: list[Word] = []
+        self.problems: list[FlagProblem] = []
+        self.open_words: list[Unknown] = []
 
 
 def read(words: Sequence[Word], table: Table, era: Era, *, takes_positional: bool) -> Reading:
@@ -184,7 +183,7 @@ class _Reader:
         found = self.find(_dashed(key))
         if found.option is not None and rest.strip():
             value = _after(word, word.value.index(key) + len(key) + 1)
-            self.apply(found.option, word, replace(value, value=value.value.strip()))
+            self.apply(found.option, word, value.with_value(value.value.strip()))
 
     def part(self, word: Located[str], key: str, value: Located[str] | None) -> None:
         """`--flag.key value`: a part of a JSON value, put together at the end."""
@@ -196,7 +195,7 @@ class _Reader:
             parsed = given.value.split(",") if key.endswith("+") else _json_or_text(given.value)
             _, parts = self.parts.setdefault(_dashed(whole), (word, {}))
             _merge(parts, path, parsed)
-            self.parts[_dashed(whole)] = (replace(given, spelled=_spelling(word, value, given)), parts)
+            self.parts[_dashed(whole)] = (given.respelled(_spelling(word, value, given)), parts)
         elif given is None:
             self.refuse(word, f"argument {key}: expected one argument")
         else:
@@ -223,7 +222,7 @@ class _Reader:
             self.set_value(option.flag, word, value)
 
     def set_boolean(self, option: Option, word: Located[str], value: Located[str] | None) -> None:
-        meant = replace(word, spelled=word.value).with_value(option.sets)
+        meant = word.respelled(word.value).with_value(option.sets)
         if value is not None:
             self.refuse(value, f"argument {_names(option.flag)}: ignored explicit argument {value.value!r}")
             meant = meant.with_value(option.sets == BOOLEANS.get(value.value.lower(), True))
@@ -254,13 +253,13 @@ class _Reader:
     def set_value(self, flag: Flag, word: Located[str], value: Located[str] | None) -> None:
         given = value if value is not None else self.next_value()
         if given is None and flag.kind == "optional":
-            self.keep(flag, replace(word, spelled=word.value).with_value(True))
+            self.keep(flag, word.respelled(word.value).with_value(True))
         elif given is None:
             self.refuse(word, f"argument {_names(flag)}: expected one argument")
         elif isinstance(given, Unknown):
-            self.keep(flag, replace(given, spelled=f"{word.value} {given.spelled}"))
+            self.keep(flag, given._replace(spelled=f"{word.value} {given.spelled}"))
         else:
-            self.converted(flag, replace(given, spelled=_spelling(word, value, given)))
+            self.converted(flag, given.respelled(_spelling(word, value, given)))
 
     def converted(self, flag: Flag, given: Located[str]) -> None:
         result = convert(flag, given.value, self.table, self.era)

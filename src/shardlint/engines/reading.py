@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from shardlint.deployment import KNOBS, Deployment, FlagProblem, Launch, Server
@@ -129,7 +128,7 @@ def _variable(variable: str, target: str, written: Maybe[str], engine: Engine) -
     value = convert(flag, written.value, engine.table, engine.table.era(None))
     if isinstance(value, BadValue):
         return Unknown(f"{written.value!r} is no value for {variable}", written.span, written.spelled)
-    return replace(written, value=value, spelled=f"{variable}={written.value}")
+    return written.with_value(value).respelled(f"{variable}={written.value}")
 
 
 # Image and version

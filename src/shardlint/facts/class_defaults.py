@@ -7,25 +7,23 @@ the line that is asked for is parsed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardlint.facts.tables import row_by_key
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigClass:
+class ConfigClass(NamedTuple):
     """One config class: values of absent keys, other spellings of its keys, and the classes of its parts."""
 
     name: str
-    defaults: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
-    spellings: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    defaults: Mapping[str, Any] = NOTHING
+    spellings: Mapping[str, str] = NOTHING
     """Standard name -> the name under which the class keeps it (`num_attention_heads` -> `n_head`)."""
-    parts: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    parts: Mapping[str, str] = NOTHING
     """Key of a nested dict -> the model type of its class (`text_config` -> `gemma3_text`)."""
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from shardlint.facts.readers import READERS
 from shardlint.facts.reading import Reading
 from shardlint.findings import Maybe, Unknown
 from shardlint.text.source import Source
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Facts(Mapping[str, Maybe[Any]]):
@@ -33,8 +35,7 @@ class Facts(Mapping[str, Maybe[Any]]):
         return len(READERS)
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(NamedTuple):
     """What a config.json (or a catalogue row) says of a model, under the field's standard names.
 
     `facts` holds the normalised values that rules and blocks ask for by name (`num_attention_heads`,
@@ -49,9 +50,9 @@ class Geometry:
     model_type: str
     """Of the whole config, as written; `text_model_type` is the language model's."""
     facts: Mapping[str, Maybe[Any]]
-    text: Mapping[str, Any] = field(default_factory=dict)
-    raw: Mapping[str, Any] = field(default_factory=dict)
-    side_files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    text: Mapping[str, Any] = NOTHING
+    raw: Mapping[str, Any] = NOTHING
+    side_files: Mapping[str, Mapping[str, Any]] = NOTHING
     origin: str = ""
     """In words: "models.json", "catalogue", "catalogue, second-hand"."""
     assumption: str = ""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Accelerator:
+class Accelerator(NamedTuple):
     """One kind of device as an engine addresses it. None stands for what is unknown."""
 
     id: str
@@ -33,8 +32,7 @@ class Accelerator:
     """Where the numbers come from, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """One kind of cloud machine."""
 
     name: str
@@ -53,8 +51,7 @@ class Machine:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One host: so many devices of each kind."""
 
     cards: tuple[tuple[int, Accelerator], ...]
@@ -73,8 +70,7 @@ class Node:
         return min(cards, key=lambda card: card.memory_bytes or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(NamedTuple):
     """All hosts that the user has."""
 
     nodes: tuple[Node, ...]

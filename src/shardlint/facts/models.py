@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from shardlint.facts import catalogue, second_hand
@@ -48,7 +47,7 @@ def geometry_of(
     if more and model_id in more:
         return of_files(ModelFiles(model_id, Source(f"plugin:{model_id}", json.dumps(more[model_id])), (), "a plugin"))
     if not HUB_ID.fullmatch(model_id):
-        return replace(files, settle_by=files.settle_by or settle_by(model_id))
+        return files._replace(settle_by=files.settle_by or settle_by(model_id))
     return catalogue.find(model_id) or second_hand.find(model_id) or _of_namesake(model_id)
 
 
@@ -97,7 +96,7 @@ def _assumed(model_id: str, copies: list[Geometry]) -> Geometry | Unknown:
         return Unknown(
             f"{model_id} is not in the catalogue, and its namesakes differ: {ids}", settle_by=settle_by(model_id)
         )
-    return replace(first, model_id=model_id, assumption=f"{model_id} has the geometry of {first.model_id}")
+    return first._replace(model_id=model_id, assumption=f"{model_id} has the geometry of {first.model_id}")
 
 
 def _differ(one: Geometry, other: Geometry) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from shardlint.findings.places import Located, Span
 from shardlint.findings.vocabulary import SEVERITIES, Certainty, Effect, Severity
@@ -15,16 +14,14 @@ Subject = Literal["deployment", "file", "comments"]
 """What a rule judges: a deployment, the text of a file, or the comments that ignore findings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """Another place that has a part in the fault, and what it says."""
 
     span: Span
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """What a rule yields.
 
     `at` is the written value that would have to change; where it was written nowhere the check puts the finding
@@ -43,8 +40,7 @@ class Problem:
     certainty: Certainty = "exact"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One opinion: its code and name, the user's question it answers, and the function that judges.
 
     `judge` asks for what it needs by the names of its parameters (see `shardlint.check.facts`); a parameter with
@@ -71,8 +67,7 @@ class Rule:
         return PAGES.format(self.name.replace("-", "_"))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One fault at one place, as reports print it (the contract's fields)."""
 
     code: str
@@ -110,8 +105,7 @@ class Finding:
         return self.span.end_column
 
 
-@dataclass(frozen=True, slots=True)
-class NotChecked:
+class NotChecked(NamedTuple):
     """A rule that did not run on a deployment: what it missed, why, and what would settle it."""
 
     deployment: str
@@ -122,8 +116,7 @@ class NotChecked:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FileNote:
+class FileNote(NamedTuple):
     """A file that was looked at: the form it was read as, or why nothing was read from it."""
 
     path: str
@@ -131,15 +124,14 @@ class FileNote:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """All that one run found. `deployments` are `shardlint.deployment.Deployment`s."""
 
     findings: tuple[Finding, ...] = ()
     ignored: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     files: tuple[FileNote, ...] = ()
-    deployments: tuple[Any, ...] = field(default=())
+    deployments: tuple[Any, ...] = ()
 
     def count(self, severity: Severity) -> int:
         return sum(finding.severity == severity for finding in self.findings)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.findings.places import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(NamedTuple):
     """A key that one mapping has twice: the later one wins in most readers, strict ones refuse."""
 
     key: str
@@ -16,8 +15,7 @@ class Duplicate:
     again: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(NamedTuple):
     """Findings that their author has accepted: rule names, codes or families, on one line of the file."""
 
     names: tuple[str, ...]

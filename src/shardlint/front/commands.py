@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shardlint.findings import SEVERITIES, Finding, Problem, Report, Severity, Span
@@ -156,8 +155,8 @@ def with_project_settings(options: Options) -> Options:
     from shardlint.front.settings import read_settings
 
     project = read_settings(options.paths, options.config)
-    said = {name: getattr(options, name) for name in project.__slots__}
-    return replace(options, **{name: getattr(project, name) for name, value in said.items() if value is None})
+    said = {name: getattr(options, name) for name in project._fields}
+    return options._replace(**{name: getattr(project, name) for name, value in said.items() if value is None})
 
 
 def _look(options: Options, settings: Settings) -> tuple[Found, DiskLibrary]:
@@ -220,7 +219,7 @@ def _with_files(report: Report, found: Found, settings: Settings) -> Report:
     """The report with what was found out about files before any of them was read as a manifest."""
     files = sorted((*report.files, *found.notes), key=lambda note: note.path)
     findings = (*report.findings, *file_findings(found.problems, settings))
-    return replace(report, files=tuple(files), findings=tuple(sorted(findings, key=_order)))
+    return report._replace(files=tuple(files), findings=tuple(sorted(findings, key=_order)))
 
 
 def file_findings(problems: Sequence[Problem], settings: Settings) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ it could never needs a second try, so a hostile pattern (`*a*a*a*a*b`) costs no 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _CLASS_NAMES = {
     "alnum": "a-zA-Z0-9",
@@ -22,8 +22,7 @@ _CLASS_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """One line of a .gitignore."""
 
     expression: re.Pattern[str]
@@ -31,8 +30,7 @@ class Pattern:
     folders_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ignores:
+class Ignores(NamedTuple):
     """The patterns of one .gitignore. Paths are relative to its folder, with `/` between their parts."""
 
     patterns: tuple[Pattern, ...]

@@ -11,8 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from shardlint._version import __version__
@@ -38,8 +37,7 @@ class HubFailure(Exception):
     """Why the hub did not tell; its text is fit to be shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """A model's repository at one commit."""
 
     model_id: str

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from shardlint.check.facts import DeploymentFacts
 from shardlint.findings import Located, Unknown
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """A deployment, its model, and where that model's facts come from."""
 
     deployment: str
@@ -55,19 +53,19 @@ def _use(facts: DeploymentFacts, library: DiskLibrary) -> Use:
     files = library.model(model) if model else None
     if isinstance(files, ModelFiles) and model:
         place, path = library.place_of(model) or "", files.config.path
-        use = replace(use, source=place, where=path, revision=_revision(place, path))
+        use = use._replace(source=place, where=path, revision=_revision(place, path))
     elif not isinstance(geometry, Unknown):
         return _of_catalogue(use, geometry)
     if isinstance(geometry, Unknown):
-        return replace(use, reason=geometry.reason, settle_by=geometry.settle_by or None)
+        return use._replace(reason=geometry.reason, settle_by=geometry.settle_by or None)
     return use
 
 
 def _of_catalogue(use: Use, geometry: Geometry) -> Use:
     kind, _, source = geometry.origin.partition(": ")
     if geometry.assumption:
-        return replace(use, source="assumption", where=geometry.origin, reason=geometry.assumption)
-    return replace(use, source=kind, where=source or None)
+        return use._replace(source="assumption", where=geometry.origin, reason=geometry.assumption)
+    return use._replace(source=kind, where=source or None)
 
 
 def _revision(place: str, config: str) -> str | None:
@@ -79,7 +77,7 @@ def _revision(place: str, config: str) -> str | None:
 
 def as_json(listed: Sequence[Use]) -> str:
     """ASCII, as all of shardlint's JSON."""
-    models = [{name: getattr(use, name) for name in Use.__slots__} for use in listed]
+    models = [use._asdict() for use in listed]
     return json.dumps({"schema": SCHEMA, "models": models}, indent=2)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 HOOK_OPTION = "--force-exclude"
 COMMANDS = ("check", "inspect", "smoke", "models", "explain", "rules")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What was asked for. `None` and `()` mean: not said here, so the settings of the project may say it."""
 
     command: str

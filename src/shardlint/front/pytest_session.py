@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -53,8 +52,7 @@ def checker(config: pytest.Config) -> LayoutChecker:
     return LayoutChecker(world.library, world.settings, world.fail_on, world.strict)
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """What pytest's options and the project's settings say together."""
 
     library: DiskLibrary
@@ -130,7 +128,7 @@ class Session:
         whole = judge_all([file.reading for file in files if file.reading], self.world.library, self.world.settings)
         undecodable = file_findings([problem for file in files for problem in file.found.problems], self.world.settings)
         notes = (note for file in files for note in file.found.notes)
-        whole = replace(whole, findings=(*whole.findings, *undecodable), files=(*whole.files, *notes))
+        whole = whole._replace(findings=(*whole.findings, *undecodable), files=(*whole.files, *notes))
         return _by_item(whole)
 
     def text(self, item: ManifestItem, report: Report) -> str:
@@ -215,8 +213,8 @@ def _with_distinct_names(reading: FileReading) -> FileReading:
     for deployment in reading.deployments:
         seen[deployment.name] += 1
         number = seen[deployment.name]
-        distinct.append(deployment if number == 1 else replace(deployment, name=f"{deployment.name}[{number}]"))
-    return replace(reading, deployments=tuple(distinct))
+        distinct.append(deployment if number == 1 else deployment._replace(name=f"{deployment.name}[{number}]"))
+    return reading._replace(deployments=tuple(distinct))
 
 
 class LayoutFailed(Exception):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 BAD_CREDENTIALS = "Invalid credentials in Authorization header"
 DISABLED = "Access to this resource is disabled."
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What was asked for."""
 
     model_id: str

@@ -9,9 +9,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardlint.facts.readers import INDEX_FILE
 
@@ -28,8 +27,7 @@ _NAME = re.compile(r"[\w.-]{1,200}", re.ASCII)
 _DTYPE = re.compile(r"[A-Z0-9_]{1,16}")
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """Bytes and elements of the tensors of one dtype in one file."""
 
     bytes: int

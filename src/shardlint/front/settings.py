@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardlint.findings import SEVERITIES
 from shardlint.front.failures import CannotRun
@@ -17,8 +16,7 @@ LISTS = ("select", "ignore")
 TEXTS = ("fail-on", "vllm", "hardware", "models")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectSettings:
+class ProjectSettings(NamedTuple):
     """The table's values; what it does not say is None. `models` is a path from where the command runs."""
 
     select: tuple[str, ...] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.findings import Unknown
 from shardlint.front.failures import CannotRun
@@ -15,8 +15,7 @@ from shardlint.text import ModelFiles, Source
 MOST_BYTES = 256 * 1024 * 1024  # of one file with many models
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
+class ModelFolder(NamedTuple):
     """A folder of `ORG--NAME.json`, `ORG/NAME.json`, `ORG--NAME/config.json` or `ORG/NAME/config.json`.
 
     A path such as `/models/llama` goes by the name `models--llama`.
@@ -41,8 +40,7 @@ class ModelFolder:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFile(NamedTuple):
     """One JSON file `{id: config}` or `{id: {"config.json": config, "hf_quant_config.json": ...}}`."""
 
     path: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from shardlint.architectures.rows import Row, Rows
 from shardlint.layout.dtypes import ELEMENT_BYTES
@@ -13,7 +12,6 @@ from shardlint.layout.share import Division
 from shardlint.layout.stages import Layers
 
 
-@dataclass(frozen=True, slots=True)
 class Holdings:
     """The rows of a model over the stages of a layout. Sizes of elements are None where unknown.
 
@@ -21,14 +19,24 @@ class Holdings:
     checkpoint may have packed: the same in a plain checkpoint.
     """
 
-    rows: Rows
-    division: Division
-    stages: tuple[Layers, ...]
-    model_bits: int | None
-    quantised_bits: int | None
-    cache_element_bytes: int | None
-    ranks_per_token: int = 1
-    _stage_bytes: dict[int, int | None] = field(default_factory=dict)
+    def __init__(
+        self,
+        rows: Rows,
+        division: Division,
+        stages: tuple[Layers, ...],
+        model_bits: int | None,
+        quantised_bits: int | None,
+        cache_element_bytes: int | None,
+        ranks_per_token: int = 1,
+    ) -> None:
+        self.rows = rows
+        self.division = division
+        self.stages = stages
+        self.model_bits = model_bits
+        self.quantised_bits = quantised_bits
+        self.cache_element_bytes = cache_element_bytes
+        self.ranks_per_token = ranks_per_token
+        self._stage_bytes: dict[int, int | None] = {}
 
     def weight_bytes(self, stage: int, expert_index: int) -> int | None:
         """Bytes of the parameters of a rank of this stage that is number `expert_index` of those sharing experts."""

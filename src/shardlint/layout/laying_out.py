@@ -47,7 +47,7 @@ def lay_out(
         return Layout((), too_many, _refusal(sizes, geometry, (), None, uneven), sizes, uneven=uneven)
     stages = _stages(sizes, number_of_layers(geometry, rows), cutting)
     fault = stages if isinstance(stages, PartitionFault) else None
-    ranges = stages if isinstance(stages, tuple) else ()
+    ranges = () if stages is None or isinstance(stages, PartitionFault) else stages
     holdings = _holdings(sizes, geometry, rows, cutting, ranges, dtype, kv_cache_dtype)
     per_node = ranks_per_node(sizes, gpus_per_node)
     return Layout(

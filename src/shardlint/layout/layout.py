@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from shardlint.layout.ranks import Group, GroupKind, crossing, groups
@@ -28,8 +27,7 @@ class CacheShare(NamedTuple):
         return self.layers * self.bytes_per_token * -(-kept // self.ranks_per_token)
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(NamedTuple):
     """One worker process and what it holds (the contract's fields)."""
 
     rank: int
@@ -50,8 +48,7 @@ class Rank:
         return sum(cache.bytes(tokens) for cache in self.caches)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """All ranks, in the engine's order DP x PP x PCP x TP."""
 
     ranks: tuple[Rank, ...]
@@ -59,7 +56,7 @@ class Layout:
     """Why bytes are None, and what would settle it."""
     refused: str | None = None
     """Why the engine refuses this layout, where it does."""
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: Sizes = Sizes()
     stages: tuple[Layers, ...] = ()
     """The layers of every pipeline stage; empty where the number of layers is unknown or the partition is at fault."""
     partition_fault: PartitionFault | None = None

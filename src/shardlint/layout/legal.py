@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from shardlint.architectures import HEADS_ONLY, known_pieces, rows_of
 from shardlint.architectures.rows import Row, Rows
@@ -17,8 +17,7 @@ MOST_VALUES = 1024
 """Values of a degree that are tried at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Legal:
+class Legal(NamedTuple):
     """Answers which values of a degree would do, for one model, one engine and what is known of the hardware."""
 
     sizes: Sizes
@@ -96,7 +95,7 @@ def _single_pieces(rows: tuple[Row, ...]) -> tuple[Row, ...]:
 
 
 def _possible(sizes: Sizes) -> Sizes:
-    return replace(sizes, **{degree: max(1, getattr(sizes, degree)) for degree in DEGREES})
+    return sizes._replace(**{degree: max(1, getattr(sizes, degree)) for degree in DEGREES})
 
 
 def _query_heads(rows: tuple[Row, ...]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.architectures import Rows, rows_of
 from shardlint.architectures.quantisation import least_bits, quantisation_of
@@ -28,8 +28,7 @@ ODD_EXPERT_KEYS = ("moe_latent_size", "routed_expert_hidden_size", "expert_dtype
 ATTENTION_LAYERS = frozenset(("full_attention", "sliding_attention", "chunked_attention"))
 
 
-@dataclass(frozen=True, slots=True)
-class LowerBound:
+class LowerBound(NamedTuple):
     """Bytes that the weights take at least, before caches, activations and everything else."""
 
     replica_bytes: int

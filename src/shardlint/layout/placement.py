@@ -5,7 +5,7 @@ The conditions are those of vLLM 0.33.0, `engine/arg_utils.py:2399` and `config/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.layout.sizes import Sizes
 
@@ -13,8 +13,7 @@ NO_HOST_OF_ITS_OWN = ("ray", "external_launcher")
 """Executors that leave it to others which host a rank runs on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launching:
+class Launching(NamedTuple):
     """What else than the sizes decides where ranks run; None where nobody wrote it."""
 
     executor: str | None = None
@@ -24,8 +23,7 @@ class Launching:
     """The external load balancer: each command starts one data parallel rank."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """Where the ranks of one instance run."""
 
     executor: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.architectures.rows import CacheRow, Extent, Row
 from shardlint.engines.cutting import Cut, Cutting
@@ -24,8 +24,7 @@ PIECES_IN_WORDS: dict[Piece, str] = {
 BALANCED_EXPERTS = Cut(refuses="fails-while-loading")
 
 
-@dataclass(frozen=True, slots=True)
-class Uneven:
+class Uneven(NamedTuple):
     """A piece that does not come out even: `count` pieces of the row over `ways` ranks.
 
     `padded` is the number of pieces that the engine would really cut (the vocabulary is padded first).
@@ -33,7 +32,7 @@ class Uneven:
 
     piece: Piece
     row: str
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of a piece
     padded: int
     ways: int
     effect: Effect
@@ -47,8 +46,7 @@ class Uneven:
         return f"{what} do not divide by {self.ways}"
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
+class Division(NamedTuple):
     """A cutting table and the degrees that it is applied with."""
 
     cutting: Cutting

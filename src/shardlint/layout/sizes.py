@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Degree = Literal[
     "tensor_parallel_size",
@@ -20,8 +19,7 @@ DEGREES: tuple[Degree, ...] = (
 """The degrees that ranks are numbered by, the slowest first (vLLM's order DP x PP x PCP x TP)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """How one engine instance is split. `nnodes` is the number of nodes that share its ranks evenly."""
 
     tensor_parallel_size: int = 1
@@ -39,7 +37,7 @@ class Sizes:
     def with_degree(self, degree: Degree, value: int) -> Sizes:
         """The same layout with another value of one degree."""
         change: dict[str, Any] = {degree: value}
-        return replace(self, **change)
+        return self._replace(**change)
 
     @property
     def replica_size(self) -> int:

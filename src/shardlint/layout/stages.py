@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from shardlint.engines.cutting import StageRemainder
@@ -20,8 +19,7 @@ class Layers(NamedTuple):
         return max(0, self.stop - self.start)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionFault:
+class PartitionFault(NamedTuple):
     """Why VLLM_PP_LAYER_PARTITION does not describe these stages."""
 
     kind: Literal["text", "count", "sum"]

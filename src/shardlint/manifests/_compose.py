@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe, Unknown
@@ -32,10 +31,9 @@ def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
     env = _environment(service)
     cards = _devices.from_runtime(reserved(service, env), env)
     copies = service.word("deploy", "replicas") or service.word("scale")
-    shared = replace(base, image=service.word("image"), replicas=_devices.count(copies) if copies else None)
+    shared = base._replace(image=service.word("image"), replicas=_devices.count(copies) if copies else None)
     for command in started(service.fragments("entrypoint"), service.fragments("command"), env):
-        yield replace(
-            shared,
+        yield shared._replace(
             at=command.at or base.at,
             argv=command.argv,
             env=command.env,

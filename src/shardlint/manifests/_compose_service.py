@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.findings import Maybe, Unknown
 from shardlint.manifests._dotenv import variables_of
@@ -51,8 +51,7 @@ class Project:
         return word_of(self.fragment(node))
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """A service and those that it extends, the nearest first."""
 
     layers: tuple[Mapping, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from shardlint.deployment import Word
 from shardlint.findings import Located, Maybe, Unknown
@@ -42,16 +41,16 @@ _SHORT_SWITCHES = frozenset("ditPq")
 _NAMED_FOR_OPTIONS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|ENV|VOL|MOUNT|[@*]", re.IGNORECASE)
 
 
-@dataclass(slots=True)
 class DockerRun:
     """One `docker run`, read. Options by their long names, each with all its values."""
 
-    options: dict[str, list[Word]] = field(default_factory=dict)
-    image: Word | None = None
-    argv: tuple[Word, ...] = ()
-    """The words after the image."""
-    first: int = 0
-    """Which word of the whole command is the first of them."""
+    def __init__(self) -> None:
+        self.options: dict[str, list[Word]] = {}
+        self.image: Word | None = None
+        self.argv: tuple[Word, ...] = ()
+        """The words after the image."""
+        self.first = 0
+        """Which word of the whole command is the first of them."""
 
     @property
     def words(self) -> tuple[Word, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as EnvMapping
-from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
@@ -45,15 +44,13 @@ def container_launches(
     env = environment(container, document, given)
     entrypoint, arguments = (fragments(container.get(part), env) for part in ("command", "args"))
     cards = _devices.added([part for part in _requests(container, spec, document) if part is not None])
-    shared = replace(
-        base,
+    shared = base._replace(
         image=_image(container),
         gpu=_cards.named(spec) or _resources.device_name(container),
         unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
     )
     for command in mounted.commands(started(entrypoint, arguments, env, word), document):
-        yield replace(
-            shared,
+        yield shared._replace(
             at=command.at or base.at,
             argv=command.argv,
             env=command.env,

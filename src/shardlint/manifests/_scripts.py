@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from shardlint import manifests
 from shardlint.deployment import Launch
@@ -28,10 +27,10 @@ def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launc
 
 
 def _of_command(command: shell.Command, base: Launch) -> Iterator[Launch]:
-    base = replace(base, at=first_word(command), argv=command.words, env=command.env, conditional=command.conditional)
+    base = base._replace(at=first_word(command), argv=command.words, env=command.env, conditional=command.conditional)
     run = _docker_run.read(command.words)
     if run is None:
-        yield replace(base, gpus_per_pod=_devices.usable(None, base.env))
+        yield base._replace(gpus_per_pod=_devices.usable(None, base.env))
     else:
         yield from _of_container(run, command, base)
 
@@ -41,17 +40,17 @@ def _of_container(run: _docker_run.DockerRun, command: shell.Command, base: Laun
     env = run.environment(command.env)
     given = run.cards(env)
     unit = f"{base.unit}:{base.at.line}:{base.at.column}"
-    base = replace(base, unit=unit, env=env, image=run.image, gpus_per_pod=given)
+    base = base._replace(unit=unit, env=env, image=run.image, gpus_per_pod=given)
     place = script_index([_docker_run.text_of(word) for word in run.words])
     script = None if place is None else run.first + place - (len(run.words) - len(run.argv))
     if script is None or not run.first <= script < len(command.texts):
-        yield replace(base, argv=run.words, entrypoint_of_image=run.last("entrypoint") is None)
+        yield base._replace(argv=run.words, entrypoint_of_image=run.last("entrypoint") is None)
         return
     for inner in shell.read(command.texts[script], env, command.texts[script + 2 :]).commands:
         if inner.words:
             surroundings = {**env, **inner.env}
             cards = _devices.usable(given, surroundings)
-            yield replace(base, at=first_word(inner), argv=inner.words, env=surroundings, gpus_per_pod=cards)
+            yield base._replace(at=first_word(inner), argv=inner.words, env=surroundings, gpus_per_pod=cards)
 
 
 def _inside(heredoc: Fragment, library: Library) -> Iterator[Launch]:

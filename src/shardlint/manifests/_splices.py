@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from shardlint.deployment import Word
 from shardlint.findings import Located, Unknown
 from shardlint.text.source import MASK, Fragment
 
 
-@dataclass(slots=True)
 class Splice:
     """A fragment in the making, out of pieces of another one."""
 
-    base: Fragment
-    _text: list[str] = field(default_factory=list)
-    _offsets: list[int] = field(default_factory=list)
-    _holes: dict[int, Unknown] = field(default_factory=dict)
+    def __init__(self, base: Fragment) -> None:
+        self.base = base
+        self._text: list[str] = []
+        self._offsets: list[int] = []
+        self._holes: dict[int, Unknown] = {}
 
     def copy(self, fragment: Fragment, at: int) -> None:
         """Takes over one character, and the hole that begins there."""

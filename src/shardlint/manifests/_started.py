@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from shardlint.deployment import Word
 from shardlint.findings import Maybe, Span
@@ -22,8 +21,7 @@ _OPTIONS_WITH_NAME = frozenset({"-o", "+o", "-O", "+O"})
 _SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(NamedTuple):
     """One command of a container."""
 
     argv: tuple[Word, ...]

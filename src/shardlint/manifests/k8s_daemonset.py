@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.findings import Unknown
@@ -21,5 +20,5 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         copies = Unknown("a DaemonSet runs one pod on every matching node", place(item))
-        base = replace(_pods.launch_of(item, NAME), replicas=copies)
+        base = _pods.launch_of(item, NAME)._replace(replicas=copies)
         yield from _pods.launches(item.get("spec", "template", "spec"), base, document)

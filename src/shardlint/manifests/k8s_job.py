@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.manifests._objects import YAML_FILES, kind, of_kind, text
@@ -21,7 +20,7 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         for part, job in _job_specs(item):
-            base = replace(_pods.launch_of(item, NAME, job.get("parallelism")), unit=part)
+            base = _pods.launch_of(item, NAME, job.get("parallelism"))._replace(unit=part)
             yield from _pods.launches(job.get("template", "spec"), base, document)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
@@ -22,11 +21,10 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         size = _pods.number(item.get("spec", "leaderWorkerTemplate", "size"))
-        base = replace(
-            _pods.launch_of(item, NAME, item.get("spec", "replicas")),
+        base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))._replace(
             pods=size or Located(1, origin="default", source="a LeaderWorkerSet without a size"),
         )
-        base = replace(base, group=f"{base.name}:{base.at.line}:{base.at.column}")
+        base = base._replace(group=f"{base.name}:{base.at.line}:{base.at.column}")
         yield from _roles(item, base, document)
 
 
@@ -39,7 +37,7 @@ def _roles(item: Mapping, base: Launch, document: Document) -> Iterator[Launch]:
     worker = template.get("workerTemplate", "spec") if template else None
     for role, spec in (("leader", leader), ("worker", worker)):
         role = role if leader is not None else ""
-        yield from _pods.launches(spec, replace(base, role=role), document, _variables(base.pods, role))
+        yield from _pods.launches(spec, base._replace(role=role), document, _variables(base.pods, role))
 
 
 def _variables(size: Maybe[int] | None, role: str) -> dict[str, Maybe[str]]:

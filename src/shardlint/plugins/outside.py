@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import wraps
 from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ class GuardedForm:
 
     NAME: str
     FILES: tuple[str, ...]
-    launches: Callable[..., Any] = field(repr=False)
+    launches: Callable[..., Any]
 
 
 def with_outside(own: Registry) -> Registry:
@@ -36,7 +36,7 @@ def with_outside(own: Registry) -> Registry:
     manager = pluggy.PluginManager(hooks.PROJECT)
     manager.add_hookspecs(hooks)
     plugins = tuple(_registered(manager))
-    rules = [replace(rule, plugin=name) for name, rule in _items(manager, "shardlint_rules", Rule)]
+    rules = [rule._replace(plugin=name) for name, rule in _items(manager, "shardlint_rules", Rule)]
     engines = {
         engine.name: _guarded_engine(name, engine) for name, engine in _items(manager, "shardlint_engines", Engine)
     }
@@ -122,7 +122,7 @@ def _guarded_engine(plugin: str, engine: Engine) -> Engine:
         if (function := getattr(engine, name)) is not None
     }
     changed: dict[str, Any] = callables
-    return replace(engine, **changed)
+    return engine._replace(**changed)
 
 
 def _families(manager: pluggy.PluginManager) -> dict[str, Family]:

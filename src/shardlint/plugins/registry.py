@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from shardlint import engines, manifests, rules
 from shardlint.architectures.families import FAMILIES, Family
@@ -24,8 +24,7 @@ class PluginFailed(Exception):
         self.plugin = plugin
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(NamedTuple):
     """A distribution that brings rows of its own."""
 
     name: str
@@ -33,8 +32,7 @@ class Plugin:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(NamedTuple):
     """All rows of one run, shardlint's own first."""
 
     rules: tuple[Rule, ...]
@@ -44,7 +42,7 @@ class Registry:
     """By the name of the model class."""
     accelerators: tuple[Accelerator, ...] = ()
     """Cards beside those of shardlint's own table."""
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    models: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     """Contents of config.json by model id, beside the built-in catalogue."""
     plugins: tuple[Plugin, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from shardlint.findings import Span
 from shardlint.report.plain import plain, width
@@ -12,8 +12,7 @@ LONGEST = 150  # characters of a line that are shown; one-line JSON manifests ha
 LEAD = 50  # of them before the marked words, where a line is cut
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """One line of source and the mark below it."""
 
     number: int
@@ -22,13 +21,12 @@ class Excerpt:
     mark: str
 
 
-@dataclass(slots=True)
 class Excerpts:
-    """Cuts excerpts out of the files of a run."""
+    """Cuts excerpts out of the files of a run, whose texts it gets by path."""
 
-    texts: Mapping[str, str]
-    """The files of the run by path."""
-    _lines: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self._lines: dict[str, list[str]] = {}
 
     def cut(self, span: Span, mark: str) -> Excerpt | None:
         """The first line of a span; None where its file is not at hand (the catalogue of models)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from shardlint.deployment import Deployment
@@ -59,5 +58,5 @@ def _reason_of_absence(name: str, deployment: Deployment) -> Unknown | None:
     """Why a field without a value may have one all the same; None where it simply was not written."""
     if deployment.open_words and (name in ALL_KNOB_FIELDS or name == "model"):
         word = deployment.open_words[0]
-        return replace(word, reason=f"may stand in {word.spelled}: {word.reason}")
+        return word._replace(reason=f"may stand in {word.spelled}: {word.reason}")
     return Unknown(WHY_ABSENT[name]) if name in WHY_ABSENT else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
@@ -24,8 +24,7 @@ ANY_NUMBER_OF_NODES = Located(1, origin="default")
 """Nobody says how many nodes there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(NamedTuple):
     """What is missing: `needed` GPUs in a place that has `there`, and what the engine does about it."""
 
     needed: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from shardlint.deployment import Launch, Server
@@ -14,14 +13,14 @@ from shardlint.servers.ranks import Rank, rank_of
 Recognise = Callable[[Launch], str | None]
 
 
-@dataclass(slots=True)
 class _Instance:
     """A server in the making."""
 
-    engine: str
-    primary: Launch
-    rank: Rank
-    others: list[Launch] = field(default_factory=list)
+    def __init__(self, engine: str, primary: Launch, rank: Rank) -> None:
+        self.engine = engine
+        self.primary = primary
+        self.rank = rank
+        self.others: list[Launch] = []
 
     def add(self, launch: Launch, rank: Rank) -> None:
         """Takes in another process of the instance; the first rank leads."""
@@ -58,11 +57,11 @@ def _with_cards(primary: Launch, others: Sequence[Launch]) -> Launch:
     counts = {other.gpus_per_pod.value for other in others if isinstance(other.gpus_per_pod, Located)}
     own = primary.gpus_per_pod
     if not counts or isinstance(own, Unknown) or counts == {own.value if own is not None else None}:
-        return replace(primary, gpu=gpu)
+        return primary._replace(gpu=gpu)
     leads = f"the leader has {own.value if own is not None else 'no'} cards"
     workers = " or ".join(str(count) for count in sorted(counts))
     reason = f"{leads} and other pods of its group have {workers}"
-    return replace(primary, gpu=gpu, gpus_per_pod=Unknown(reason, own.span if own is not None else primary.at))
+    return primary._replace(gpu=gpu, gpus_per_pod=Unknown(reason, own.span if own is not None else primary.at))
 
 
 def _of_file(launches: Sequence[Launch], recognise: Recognise) -> Iterable[Server]:
@@ -123,5 +122,5 @@ def _finished(instance: _Instance, beside: Sequence[Launch]) -> Server:
         return Server(instance.engine, primary, others, primary.replicas, one)
     pods: Maybe[int] | None = primary.pods or ray.nodes(starts)
     if isinstance(pods, Located) and starts:
-        primary = replace(primary, gpus_per_pod=ray.cards_per_node(starts))
+        primary = primary._replace(gpus_per_pod=ray.cards_per_node(starts))
     return Server(instance.engine, primary, others, pods, primary.replicas)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located
@@ -17,8 +17,7 @@ _SIZES = ("nnodes", "data_parallel_size", "dp_size", "tensor_parallel_size", "tp
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(NamedTuple):
     """The place of one command."""
 
     is_rank: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from shardlint.check.command import COMMAND_PATH, OneModel, read_command
@@ -79,11 +79,13 @@ class LayoutChecker:
             if isinstance(parsed, str):
                 raise ValueError(f"hardware {hardware!r}: {parsed}")
             given = parsed
-        return replace(
-            self.settings,
-            hardware=given,
-            vllm=engine_version or self.settings.vllm,
-            environment={**self.settings.environment, **(env or {})},
+        return Settings(
+            self.settings.select,
+            self.settings.ignore,
+            engine_version or self.settings.vllm,
+            given,
+            {**self.settings.environment, **(env or {})},
+            self.settings.registry,
         )
 
     def _require_judgement(self, reading: FileReading, library: Library, settings: Settings) -> None:
@@ -102,7 +104,7 @@ def _of_model(reading: FileReading, model: str | None) -> FileReading:
     """The reading with another model's name in it, at the place of the one that the command names."""
     if model is None:
         return reading
-    return replace(reading, deployments=tuple(replace(d, model=_named(model, d)) for d in reading.deployments))
+    return reading._replace(deployments=tuple(d._replace(model=_named(model, d)) for d in reading.deployments))
 
 
 def _named(model: str, deployment: Deployment) -> Located[str]:

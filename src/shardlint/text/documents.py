@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from shardlint.findings import Problem
 from shardlint.text.nodes import Node
@@ -19,8 +18,7 @@ _SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z|a)?sh\b")
 _YAML_START = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:---(?:\s|$)|%YAML|[\"']?[\w./-]+[\"']?\s*:(?:\s|$)|- |[\[{])")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One YAML or JSON document (`root`, None where it is empty) or one shell script (`script`)."""
 
     source: Source
@@ -31,8 +29,7 @@ class Document:
     """Whether a template (Go, Jinja) decides any part of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What a file holds, and what could not be read of it (family `file`)."""
 
     documents: tuple[Document, ...] = ()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from shardlint.findings import Duplicate, Located, Span, Unknown
-from shardlint.text.source import MASK, Fragment, Source
+from shardlint.text.source import MASK, Fragment, Source, Stretches
 
 CORE_TAGS = "tag:yaml.org,2002:"
 NULL = CORE_TAGS + "null"
@@ -25,24 +24,45 @@ _BLANK = re.compile(r"\s*")
 _TAIL = re.compile(r"(?:\s|^[ \t]*#[^\n]*$)*\Z", re.MULTILINE)
 
 
-@dataclass(slots=True)
 class Page:
-    """What the nodes of one document share: the file, the text that the parser saw, and where it begins."""
+    """What the nodes of one document share: the file, the text that the parser saw, and where it begins.
 
-    source: Source
-    text: str
-    """As long as `source.text`; differs from it only where a template was masked."""
-    start: int = 0
-    """Place in the file of the first character that the parser saw."""
-    masks: list[tuple[int, int]] = field(default_factory=list)
-    """Stretches of the file that were masked, in order."""
-    conditions: list[tuple[int, int]] = field(default_factory=list)
-    """Stretches that a template may leave out or repeat, by their beginning."""
-    json: bool = False
-    root_start: int = 0
-    end: int = 0
-    _wrapped: dict[int, Node] = field(default_factory=dict)
-    _outermost: list[tuple[int, int]] | None = None
+    `text` is as long as `source.text` and differs from it only where a template was masked; `start` is the place in
+    the file of the first character that the parser saw.  `masks` are the stretches of the file that were masked, in
+    order, and `conditions` those that a template may leave out or repeat, by their beginning.
+    """
+
+    __slots__ = (
+        "_outermost",
+        "_wrapped",
+        "conditions",
+        "end",
+        "json",
+        "masks",
+        "root_start",
+        "source",
+        "start",
+        "text",
+    )
+
+    def __init__(
+        self,
+        source: Source,
+        text: str,
+        start: int = 0,
+        masks: Stretches = (),
+        conditions: Stretches = (),
+        json: bool = False,
+    ) -> None:
+        self.source = source
+        self.text = text
+        self.start = start
+        self.masks = masks
+        self.conditions = conditions
+        self.json = json
+        self.root_start = self.end = 0
+        self._wrapped: dict[int, Node] = {}
+        self._outermost: list[tuple[int, int]] | None = None
 
     def open(self, root: Any) -> Node:
         """The wrapper of the root node."""
@@ -70,7 +90,7 @@ class Page:
         return after > 0 and at < self._outermost[after - 1][1]
 
 
-def _outermost(stretches: list[tuple[int, int]], begin: int) -> list[tuple[int, int]]:
+def _outermost(stretches: Stretches, begin: int) -> list[tuple[int, int]]:
     """Those that start behind `begin` and lie in no other such one."""
     kept: list[tuple[int, int]] = []
     for first, last in stretches:

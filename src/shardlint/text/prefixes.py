@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from posixpath import basename
+from typing import NamedTuple
 
 from shardlint.text.words import Value, hole_of, text_of
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(NamedTuple):
     """`valued`: options that take the next word; `words`: how many words stand before the command."""
 
     valued: frozenset[str] = frozenset()

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shardlint.findings import Maybe, Problem, Span, Unknown
 from shardlint.text.arithmetic import calculate
@@ -51,8 +50,7 @@ MAX_SCRIPTS: Final = 6
 """`bash -c "bash -c ..."`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One simple command, without redirections and without what only starts it (`exec`, `env A=b`, `timeout 60`)."""
 
     words: tuple[Word, ...]
@@ -68,12 +66,11 @@ class Command:
     """Each word once more as a text that can be read in turn (the script in `docker run IMAGE bash -c '...'`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """The commands of a script in the order in which they stand, and the variables when it ends."""
 
     commands: tuple[Command, ...]
-    variables: Mapping[str, Word] = field(default_factory=lambda: MappingProxyType({}))
+    variables: Mapping[str, Word] = MappingProxyType({})
     problems: tuple[Problem, ...] = ()
 
 
@@ -109,14 +106,14 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-@dataclass(slots=True)
 class _Run:
     """What all scripts inside one another share."""
 
-    commands: list[Command] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    steps: int = 0
-    stopped: bool = False
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self.problems: list[Problem] = []
+        self.steps = 0
+        self.stopped = False
 
     def stop(self, span: Span, why: str) -> None:
         if not self.stopped:
@@ -144,8 +141,7 @@ _REDIRECTS: Final = frozenset(("file_redirect", "heredoc_redirect", "herestring_
 _NO_STATEMENTS: Final = _REDIRECTS | _LOOSE_WORDS | {"file_descriptor", "comment"}
 
 
-@dataclass(slots=True)
-class _Field:
+class _Field(NamedTuple):
     """One word of a command: what it holds and where the command has it."""
 
     value: Value
@@ -382,7 +378,7 @@ class _Reader:
             return
         result = calculate(assignment[2].replace("$", ""), self._number)
         if isinstance(result, int):
-            self.variables.assign(assignment[1], (replace(here, text=str(result)),))
+            self.variables.assign(assignment[1], (here._replace(text=str(result)),))
         else:
             self.variables.forget(assignment[1], result, here)
 
@@ -414,7 +410,7 @@ class _Reader:
 
     def _assigned_value(self, node: Node, value: Node | None) -> Value | Array:
         if value is None:
-            return (replace(self._here(node), quoted=True),)
+            return (self._here(node)._replace(quoted=True),)
         if value.type == "array":
             elements = [child for child in value.children if child.type not in ("(", ")")]
             return [field.value for field in self._fields(elements)]
@@ -578,7 +574,7 @@ class _Reader:
         """`eval` reads its words once more, in this very shell."""
         joined: list[Piece] = []
         for word in words[1:]:
-            joined.extend((*word.value, replace(word.value[-1], text=" ", offsets=None, hole=None)))
+            joined.extend((*word.value, word.value[-1]._replace(text=" ", offsets=None, hole=None)))
         self._nested(as_fragment(tuple(joined), self.fragment.source), self.variables)
 
     def _inner_script(self, words: list[_Field], script: int, within: Variables) -> None:
@@ -848,7 +844,7 @@ def _from(value: Value, start: int) -> Value:
         if start < len(piece.text):
             out.append(piece.cut(start, len(piece.text)))
         start = max(0, start - len(piece.text))
-    return tuple(out) or (replace(value[-1], text="", quoted=True),)
+    return tuple(out) or (value[-1]._replace(text="", quoted=True),)
 
 
 def _offsets(fragment: Fragment, word: _Field) -> tuple[int, int]:

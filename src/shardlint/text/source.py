@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from shardlint.findings import Span, Unknown
 
@@ -15,14 +14,28 @@ MASK = "\U0010f5a5"
 
 NO_HOLES: Mapping[int, Unknown] = MappingProxyType({})
 
+Stretches = Sequence[tuple[int, int]]
+"""Stretches of a text, first and last offset, in order."""
 
-@dataclass(frozen=True, slots=True)
+
 class Source:
     """One file, already decoded. `path` is as the user gave it; offsets count characters of `text` from 0."""
 
-    path: str
-    text: str
-    _line_starts: list[int] = field(default_factory=list, repr=False, compare=False)
+    __slots__ = ("_line_starts", "path", "text")
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path: Final = path
+        self.text: Final = text
+        self._line_starts: list[int] = []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and (self.path, self.text) == (other.path, other.text)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.text))
+
+    def __repr__(self) -> str:
+        return f"Source({self.path!r})"
 
     def span(self, start: int, end: int) -> Span:
         """The place of `text[start:end]`."""
@@ -52,8 +65,7 @@ class Source:
         return self._line_starts
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """Text that was decoded from a stretch of a source (a YAML scalar), and where each character of it stands.
 
     `offsets[i]` is the place in `source.text` of `text[i]`; its last entry is the end, so it has one more entry
@@ -63,7 +75,7 @@ class Fragment:
     text: str
     source: Source
     offsets: Sequence[int]
-    holes: Mapping[int, Unknown] = field(default_factory=lambda: NO_HOLES)
+    holes: Mapping[int, Unknown] = NO_HOLES
     """What a run of MASK stands for, by the index where it begins; a template where nothing is said."""
 
     def restored(self) -> str:
@@ -92,8 +104,7 @@ class Fragment:
         return cls(source.text, source, range(len(source.text) + 1))
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
+class ModelFiles(NamedTuple):
     """What is known of one model from files: its config.json and the side files beside it, by name."""
 
     model_id: str

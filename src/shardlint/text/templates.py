@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from shardlint.text.source import MASK
+from shardlint.text.source import MASK, Stretches
 
 _LONGEST: Final = 8_000
 """Characters of one action that are searched for its end with quotes heeded."""
@@ -30,8 +29,7 @@ _BLOCK_HEADER = re.compile(r"(?:^|[ \t:-])[|>][-+]?(\d?)[-+]?[ \t]*(?:#.*)?$")
 _KEY = re.compile(r"[ ]*(?:- +)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One `{{ ... }}`, `{% ... %}` or `{# ... #}`."""
 
     start: int
@@ -42,14 +40,13 @@ class Action:
     """Whether it prints nothing itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Masked:
+class Masked(NamedTuple):
     """A text of the same length with its templates masked."""
 
     text: str
-    pieces: list[tuple[int, int]] = field(default_factory=list)
+    pieces: Stretches = ()
     """Where they stood, in order."""
-    conditions: list[tuple[int, int]] = field(default_factory=list)
+    conditions: Stretches = ()
     """What stands between an `if` or a loop and its end, and so may not be there at all, or several times."""
 
 
@@ -110,14 +107,15 @@ def _conditions(actions: list[Action]) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-@dataclass(slots=True)
 class _Block:
-    """A block scalar while its lines are read."""
+    """A block scalar while its lines are read: the column that they have to exceed, and that of its text.
 
-    parent: int
-    """Column that its lines have to exceed."""
-    indent: int = 0
-    """Column of its text; 0 until its first line."""
+    `indent` is 0 until its first line.
+    """
+
+    def __init__(self, parent: int, indent: int) -> None:
+        self.parent = parent
+        self.indent = indent
 
 
 class _Masker:

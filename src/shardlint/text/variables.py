@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from shardlint.findings import Unknown
 from shardlint.text.source import MASK
 from shardlint.text.words import MAX_PIECES, Array, Piece, Value, hole_of, text_of
 
 
-@dataclass(slots=True)
 class Variables:
     """What is set, what of it is exported, and what a function or script was called with (None: unknown)."""
 
-    values: dict[str, Value | Array] = field(default_factory=dict)
-    exported: set[str] = field(default_factory=set)
-    arguments: Array | None = None
-    export_all: bool = False
+    __slots__ = ("arguments", "export_all", "exported", "values")
+
+    def __init__(
+        self,
+        values: dict[str, Value | Array] | None = None,
+        exported: set[str] | None = None,
+        arguments: Array | None = None,
+        export_all: bool = False,
+    ) -> None:
+        self.values = {} if values is None else values
+        self.exported = set() if exported is None else exported
+        self.arguments = arguments
+        self.export_all = export_all
 
     def copy(self) -> Variables:
         return Variables(dict(self.values), set(self.exported), self.arguments, self.export_all)

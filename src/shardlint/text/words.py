@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from shardlint.findings import Located, Maybe, Span, Unknown
 from shardlint.text.arithmetic import calculate
@@ -20,8 +19,7 @@ MAX_PIECES: Final = 4_000
 """Of one value: `X=$X$X` doubles with every line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A stretch of a value that was written in one place.
 
     `offsets` are places in `source` for each character; None where the text was worked out (arithmetic) or its
@@ -51,11 +49,11 @@ class Piece:
         """`text[first:last]`, placed as exactly as the whole."""
         text = self.text[first:last]
         if self.offsets is None or not text:
-            return replace(self, text=text)
+            return self._replace(text=text)
         offsets = self.offsets[first:last]
         place = offsets[0], offsets[-1] + 1
         written = place if self.written == (self.start, self.end) else self.written
-        return replace(self, text=text, offsets=offsets, start=place[0], end=place[1], written=written)
+        return self._replace(text=text, offsets=offsets, start=place[0], end=place[1], written=written)
 
     def place(self) -> tuple[Span | None, str]:
         """Where it was first written, and how."""
@@ -170,7 +168,7 @@ def value_of(value: Value) -> Located[str] | Unknown:
     pieces = [piece for piece in value if piece.text] or list(value[:1])
     if len(pieces) == 1:
         return Located(text, *pieces[0].place())
-    assigned = [replace(piece, written=_written(piece)) for piece in pieces]
+    assigned = [piece._replace(written=_written(piece)) for piece in pieces]
     return _stretch(text, assigned) or Located(text, *(pieces[0].place() if pieces else (None, "")))
 
 
@@ -375,7 +373,7 @@ class Expander:
         used = self._range(at, after)
         if double and not value:
             return [self._piece("", at, after, quoted=True)]
-        return [replace(piece, splits=not double, quoted=double, written=_written(piece), used=used) for piece in value]
+        return [piece._replace(splits=not double, quoted=double, written=_written(piece), used=used) for piece in value]
 
     def _all(self, array: Array, index: str, at: int, after: int, double: bool) -> list[Piece]:
         """`"${A[@]}"` one word per element, `"${A[*]}"` all in one, unquoted both split further."""
@@ -443,7 +441,7 @@ class Expander:
     def _word(self, start: int, end: int, double: bool) -> list[Piece]:
         """The word of `${X:-word}`: unquoted parts of it are split as the expansion itself would be."""
         pieces = self.expand(start, end, double=double)
-        return [piece if piece.quoted or piece.hole else replace(piece, splits=not double) for piece in pieces]
+        return [piece if piece.quoted or piece.hole else piece._replace(splits=not double) for piece in pieces]
 
     def _prefixed(self, match: re.Match[str], value: Value | Array | None, at: int, after: int, double: bool) -> Piece:
         """`${#X}` and `${!X}`."""
