@@ -13,9 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from shardlint import __version__, rules
+from shardlint import __version__, plugins
 from shardlint.findings import Problem, Rule
 from shardlint.front.main import main
+from shardlint.plugins import registry
 
 FAULTY = """\
 apiVersion: apps/v1
@@ -134,7 +135,7 @@ class TestExitCodes:
             raise ZeroDivisionError("by hand")
 
         broken = Rule("SL999", "broken-rule", "plugin", "error", None, judge)
-        monkeypatch.setattr(rules, "all_rules", lambda: (broken,))
+        monkeypatch.setattr(plugins, "built_in", lambda: registry.built_in()._replace(rules=(broken,)))
         code, out, err = run("good.yaml")
         assert (code, out) == (2, "")
         assert "broken-rule" in err

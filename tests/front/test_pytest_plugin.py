@@ -333,12 +333,16 @@ def test_a_rule_that_raises_fails_every_deployment_and_is_asked_once(project: Pr
     with (project.folder / "conftest.py").open("a") as conftest:
         conftest.write(
             """
-from shardlint.rules.query_heads import RULE
+from shardlint import plugins
 
 def judge(tensor_parallel_size):
     raise ZeroDivisionError("by 0")
 
-object.__setattr__(RULE, "judge", judge)
+def broken(rule):
+    return rule._replace(judge=judge) if rule.name == "query-heads" else rule
+
+OWN = plugins.built_in()
+plugins.built_in = lambda: OWN._replace(rules=tuple(map(broken, OWN.rules)))
 """
         )
     project.write({f"{n}.yaml": manifest(4) for n in range(3)})
