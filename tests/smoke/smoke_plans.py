@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from shardlint.engines.versions import Version
@@ -49,4 +48,4 @@ def plan(config: dict[str, Any], *deviations: Deviation, **sizes: Any) -> Plan:
     """The same where it is certain that there is a plan, some ranks made to deviate from it."""
     found = planned(config, **sizes)
     assert isinstance(found, Plan), found
-    return replace(found, deviations=deviations)
+    return found._replace(deviations=deviations)

@@ -6,7 +6,6 @@ Nothing here needs torch; a plan travels to the processes that run it as JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from shardlint.facts import Geometry
@@ -48,8 +47,7 @@ class Deviation(NamedTuple):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """One layout to be tried. Ranks count through the whole deployment, as vLLM numbers them."""
 
     sizes: Sizes
@@ -101,7 +99,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; `from_json` takes it back."""
-        return asdict(self)
+        return {**self._asdict(), "sizes": self.sizes._asdict()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from shardlint.layout import Group, place_of
@@ -36,8 +35,7 @@ class Claim(NamedTuple):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SmokeResult:
+class SmokeResult(NamedTuple):
     """All that one run showed."""
 
     plan: Plan
