@@ -7,15 +7,16 @@ the objects `deployment`, `engine`, `geometry`, `layout` and `legal`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from shardlint import engines
 from shardlint.architectures import Rows, rows_of
 from shardlint.check.layouts import layout_of, least_weights_of, legal_of, placement_of, sizes_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
+from shardlint.check.sharing import Shared
 from shardlint.deployment import KNOBS, Deployment
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
@@ -26,6 +27,8 @@ from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.placement import Placement
 from shardlint.text import Library
+
+T = TypeVar("T")
 
 HARDWARE_SETTLED_BY = "--hardware SPEC, for example --hardware 8xH100"
 
@@ -39,6 +42,7 @@ class DeploymentFacts:
         library: Library,
         settings: Settings,
         of_file: Sequence[Deployment] = (),
+        shared: Shared | None = None,
     ) -> None:
         self.deployment = deployment
         self._of_file = of_file
@@ -46,17 +50,34 @@ class DeploymentFacts:
         self.engine = engines.engine(deployment.engine, self._registry.engines)
         self._library = library
         self._settings = settings
+        self._shared = Shared() if shared is None else shared
+        self._answers: dict[str, Any] = {}
 
     def answer(self, name: str) -> Any:
         """The fact of that name; AttributeError for a name that no table has, which is the rule's own fault."""
+        if name not in self._answers:
+            self._answers[name] = self._answer(name)
+        return self._answers[name]
+
+    def _answer(self, name: str) -> Any:
         if name in KNOBS:
-            return self.knob(name)
+            return self._knob(name)
         if name in DERIVED:
             return getattr(self, name)
         return self._of_geometry(name)
 
     def knob(self, name: str) -> Maybe[Any] | None:
         """A knob as the engine will have it: written, else possibly in an open word, else the default."""
+        answer: Maybe[Any] | None = self.answer(name)
+        return answer
+
+    def once(self, work: Callable[[], T], *arguments: Hashable) -> T:
+        """What `work` makes of the model under this release and the arguments, shared with deployments of the same."""
+        if not isinstance(self.deployment.model, Located):
+            return work()
+        return self._shared.once(work, self.deployment.model.value, self.engine.name, self._version, *arguments)
+
+    def _knob(self, name: str) -> Maybe[Any] | None:
         written = self.deployment.knobs.get(name)
         if written is not None:
             return written
@@ -101,7 +122,9 @@ class DeploymentFacts:
             return Unknown("the manifest names no model", self.deployment.at, settle_by="naming the model")
         if isinstance(model, Unknown):
             return model
-        found = geometry_of(model.value, self._library, self._registry.models)
+        found = self._shared.once(
+            lambda: geometry_of(model.value, self._library, self._registry.models), "geometry", model.value
+        )
         if isinstance(found, Unknown):
             return found._replace(span=found.span or model.span, settle_by=found.settle_by or settle_by(model.value))
         return found
@@ -220,7 +243,7 @@ class DeploymentFacts:
     @cached_property
     def rows(self) -> Rows | Unknown:
         """Every weight and every cache of the model."""
-        return rows_of(self.geometry, self._registry.families)
+        return self.once(lambda: rows_of(self.geometry, self._registry.families), "rows")
 
     @cached_property
     def world_size(self) -> Maybe[int]:

@@ -58,14 +58,23 @@ def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
     sizes = sizes_as_told(facts)
     if isinstance(sizes, Unknown):
         return sizes
-    return lay_out(
+    per_node = _value(facts.gpus_per_node)
+    dtype, cache = _value(facts.knob("dtype")), _value(facts.knob("kv_cache_dtype"))
+    return facts.once(
+        lambda: lay_out(
+            sizes,
+            facts.geometry,
+            facts.engine.cutting(facts.engine_version.value),
+            rows=facts.rows,
+            gpus_per_node=per_node,
+            dtype=dtype,
+            kv_cache_dtype=cache,
+        ),
+        "layout",
         sizes,
-        facts.geometry,
-        facts.engine.cutting(facts.engine_version.value),
-        rows=facts.rows,
-        gpus_per_node=_value(facts.gpus_per_node),
-        dtype=_value(facts.knob("dtype")),
-        kv_cache_dtype=_value(facts.knob("kv_cache_dtype")),
+        per_node,
+        dtype,
+        cache,
     )
 
 
@@ -76,8 +85,9 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
         return sizes
     gpus, nodes = _value(facts.gpus_per_node), _value(facts.nodes)
     there = gpus * nodes if gpus is not None and nodes is not None else None
-    return legal_values(
-        sizes, facts.geometry, facts.engine.cutting(facts.engine_version.value), rows=facts.rows, gpus=there
+    cutting = facts.engine.cutting(facts.engine_version.value)
+    return facts.once(
+        lambda: legal_values(sizes, facts.geometry, cutting, rows=facts.rows, gpus=there), "legal", sizes, there
     )
 
 
@@ -88,13 +98,19 @@ def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
         if isinstance(needed, Unknown):
             return needed
     assert isinstance(layout, Layout)
-    found = weights_at_least(
-        layout,
-        facts.geometry,
-        facts.engine.cutting(facts.engine_version.value),
-        rows=facts.rows,
-        dtype=_value(dtype),
-        quantization=_value(quantization),
+    found = facts.once(
+        lambda: weights_at_least(
+            layout,
+            facts.geometry,
+            facts.engine.cutting(facts.engine_version.value),
+            rows=facts.rows,
+            dtype=_value(dtype),
+            quantization=_value(quantization),
+        ),
+        "least weights",
+        layout.sizes,
+        _value(dtype),
+        _value(quantization),
     )
     return found if isinstance(found, Unknown) else Located(found, origin="derived", source=found.basis)
 

@@ -9,6 +9,7 @@ from shardlint.check.ignoring import split
 from shardlint.check.judging import fallback_place, judge
 from shardlint.check.reading import FileReading, read_file
 from shardlint.check.settings import Settings
+from shardlint.check.sharing import Shared
 from shardlint.deployment import Deployment
 from shardlint.findings import Finding, NotChecked, Report, Rule
 from shardlint.text import Library, Source
@@ -37,8 +38,9 @@ def judge_all(readings: Sequence[FileReading], library: Library, settings: Setti
     shown: list[Finding] = []
     covered: list[Finding] = []
     missed: list[NotChecked] = []
+    shared = Shared()
     for reading in readings:
-        findings, not_checked = _judged(reading, wanted, library, settings)
+        findings, not_checked = _judged(reading, wanted, library, settings, shared)
         missed += not_checked
         kept, ignored = _weighed(reading, findings, wanted)
         shown += kept
@@ -47,12 +49,12 @@ def judge_all(readings: Sequence[FileReading], library: Library, settings: Setti
 
 
 def _judged(
-    reading: FileReading, wanted: Sequence[Rule], library: Library, settings: Settings
+    reading: FileReading, wanted: Sequence[Rule], library: Library, settings: Settings, shared: Shared
 ) -> tuple[list[Finding], list[NotChecked]]:
     start = reading.source.span(0, 0)
     said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
     for deployment in reading.deployments:
-        facts = DeploymentFacts(deployment, library, settings, reading.deployments)
+        facts = DeploymentFacts(deployment, library, settings, reading.deployments, shared)
         said += _said_of(deployment, facts, wanted)
     findings = sorted(
         {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)

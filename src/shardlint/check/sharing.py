@@ -1,0 +1,27 @@
+"""What the deployments of one run have in common, worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MOST_KEPT = 64
+"""Results: repositories deploy a model many times, and a layout of thousands of ranks is not kept for ever."""
+
+
+class Shared:
+    """Results by what they were worked out from: a manifest and its overlays ask the same of the same model."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Any] = {}
+
+    def once(self, work: Callable[[], T], *key: Hashable) -> T:
+        """The result of `work`, which is done only where nothing with that key is kept."""
+        if key not in self._known:
+            if len(self._known) >= MOST_KEPT:
+                self._known.clear()
+            self._known[key] = work()
+        known: T = self._known[key]
+        return known
