@@ -73,13 +73,7 @@ class Engine(NamedTuple):
 
     def default(self, knob: str, version: Version | str | None = None) -> Any:
         """What a knob is when nobody writes it, None where the engine works it out or does not know the knob."""
-        row = self.table.knobs.get(knob, {})
-        era = self.table.era(self.version(version))
-        value = None
-        for since, declared in row.get("default", ()):
-            if value is None or self.table.index(since, 0) <= era.high:
-                value = declared
-        return value
+        return self.table.defaults(self.table.era(self.version(version)).high).get(knob)
 
     def supports_pp(self, architecture: str, version: Version | str | None = None) -> bool | Unknown:
         """Whether a model class (`LlamaForCausalLM`) can be cut into pipeline stages."""

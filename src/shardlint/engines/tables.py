@@ -92,6 +92,7 @@ class Table:
         self.bare_booleans_since = self.index(document.get("bare_booleans_since"), 0)
         self.human_sizes_since = self.index(document.get("human_sizes_since"), 0)
         self.auto_length_since = self.index(document.get("auto_length_since"), 0)
+        self._defaults: dict[int, Mapping[str, Any]] = {}
 
     def index(self, name: str | None, absent: int) -> int:
         """The number of a sampled release."""
@@ -116,6 +117,20 @@ class Table:
     def knobs(self) -> Mapping[str, Mapping[str, Any]]:
         """The row that sets each knob."""
         return {row["knob"]: row for row in self.rows.values() if "knob" in row}
+
+    def defaults(self, sample: int) -> Mapping[str, Any]:
+        """What each knob is in a sampled release, by number, when nobody writes it; None is left out."""
+        if sample not in self._defaults:
+            found = {knob: self._default(row, sample) for knob, row in self.knobs.items()}
+            self._defaults[sample] = {knob: value for knob, value in found.items() if value is not None}
+        return self._defaults[sample]
+
+    def _default(self, row: Mapping[str, Any], sample: int) -> Any:
+        value = None
+        for since, declared in row.get("default", ()):
+            if value is None or self.index(since, 0) <= sample:
+                value = declared
+        return value
 
     @cached_property
     def options(self) -> Mapping[str, tuple[Option, ...]]:
