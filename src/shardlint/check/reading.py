@@ -10,8 +10,7 @@ from shardlint import engines, manifests, servers
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
-from shardlint.text import Document, Library, Source, comments, documents, walk
-from shardlint.text import Mapping as Node
+from shardlint.text import Document, Library, Source, comments, documents, duplicates_below
 
 
 class FileReading(NamedTuple):
@@ -51,7 +50,7 @@ def _reading(
         if found.form is not None:
             forms.append(found.form)
             launches += found.launches
-            duplicates += _duplicates(document)
+            duplicates += duplicates_below(document.root)
     given = {
         name: Located(value, origin="given", source="the call's env") for name, value in settings.environment.items()
     }
@@ -64,12 +63,6 @@ def _reading(
 
 def _within(launch: Launch, given: Mapping[str, Maybe[str]]) -> Launch:
     return launch._replace(env={**given, **launch.env}) if given else launch
-
-
-def _duplicates(document: Document) -> list[Duplicate]:
-    if document.root is None:
-        return []
-    return [duplicate for node in walk(document.root) if isinstance(node, Node) for duplicate in node.duplicates]
 
 
 def _note(

@@ -1,7 +1,7 @@
 """Text that knows where it stands: YAML, JSON, shell, comments, templates. Knows nothing of deployments."""
 
 from shardlint.text.documents import Document, Kind, Parsed, documents, kind_of
-from shardlint.text.nodes import Mapping, Node, Scalar, Sequence, walk
+from shardlint.text.nodes import Mapping, Node, Scalar, Sequence, duplicates_below, walk
 from shardlint.text.source import MASK, Fragment, Library, ModelFiles, Source
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Sequence",
     "Source",
     "documents",
+    "duplicates_below",
     "kind_of",
     "walk",
 ]

@@ -255,10 +255,6 @@ class Mapping(_Collection):
                 first[key.value] = key
         return tuple(found)
 
-    def _children(self) -> Iterator[Any]:
-        for pair in self._node.value:
-            yield from pair
-
     def _scalar(self, key: Any) -> Scalar:
         scalar = self._page.wrap(key)
         assert isinstance(scalar, Scalar)
@@ -309,9 +305,6 @@ class Sequence(_Collection):
     def __iter__(self) -> Iterator[Node]:
         for node in self._node.value:
             yield self._page.wrap(node)
-
-    def _children(self) -> Iterator[Any]:
-        yield from self._node.value
 
 
 class Scalar(Node):
@@ -379,18 +372,37 @@ def walk(node: Node | None) -> Iterator[Node]:
     """Every node from this one down, keys included, in the order of the file, each once however often aliased."""
     if node is None:
         return
-    page = node._page
+    for raw in _walk(node._node):
+        yield node._page.wrap(raw)
+
+
+def duplicates_below(node: Node | None) -> list[Duplicate]:
+    """The keys that mappings from this one down have twice, in the order of the file."""
+    if node is None:
+        return []
+    found: list[Duplicate] = []
+    for raw in _walk(node._node):
+        if raw.id == "mapping" and len({key.value for key, _ in raw.value if key.id == "scalar"}) < len(raw.value):
+            mapping = node._page.wrap(raw)
+            found += mapping.duplicates if isinstance(mapping, Mapping) else ()
+    return found
+
+
+def _walk(root: Any) -> Iterator[Any]:
+    """The nodes of the composer, which cost a third of the wrappers."""
     seen: set[int] = set()
-    waiting = [node._node]
+    waiting = [root]
     while waiting and len(seen) < WALK_LIMIT:
         raw = waiting.pop()
         if id(raw) in seen:
             continue
         seen.add(id(raw))
-        wrapped = page.wrap(raw)
-        yield wrapped
-        if isinstance(wrapped, Mapping | Sequence):
-            waiting.extend(reversed(list(wrapped._children())))
+        yield raw
+        if raw.id == "mapping":
+            for key, value in reversed(raw.value):
+                waiting += (value, key)
+        elif raw.id == "sequence":
+            waiting += reversed(raw.value)
 
 
-__all__ = ["MASK", "Duplicate", "Mapping", "Node", "Page", "Scalar", "Sequence", "walk"]
+__all__ = ["MASK", "Duplicate", "Mapping", "Node", "Page", "Scalar", "Sequence", "duplicates_below", "walk"]
