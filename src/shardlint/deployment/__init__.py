@@ -2,6 +2,6 @@
 
 from shardlint.deployment.deployment import Deployment, FlagProblem
 from shardlint.deployment.knobs import KNOBS, Knob
-from shardlint.deployment.launch import Launch, Server, Word
+from shardlint.deployment.launch import ConfigEntry, Launch, Server, Word
 
-__all__ = ["KNOBS", "Deployment", "FlagProblem", "Knob", "Launch", "Server", "Word"]
+__all__ = ["KNOBS", "ConfigEntry", "Deployment", "FlagProblem", "Knob", "Launch", "Server", "Word"]

@@ -14,6 +14,8 @@ class FlagProblem(NamedTuple):
 
     at: Located[Any] | Span
     message: str
+    ignored: bool = False
+    """The engine goes on without the flag, where it refuses to start for all others."""
 
 
 class Deployment(NamedTuple):

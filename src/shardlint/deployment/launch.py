@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shardlint.findings import Located, Maybe, Span, Unknown
 
 Word = Located[str] | Unknown
 """One word of a command line. An unknown one keeps its text in `spelled` (`--port=${PORT}`)."""
+
+
+class ConfigEntry(NamedTuple):
+    """One key of a file of flags, and its value as the engine's YAML reader has it (text, number, list, ...)."""
+
+    key: Located[str]
+    value: Located[Any] | Unknown
+
 
 NOTHING: Mapping[str, Maybe[str]] = MappingProxyType({})
 

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from shardlint.deployment import Deployment, Launch, Server
 from shardlint.engines import recognising
+from shardlint.engines.config_file import FlagsIn, not_read
 from shardlint.engines.cutting import Cut, Cutting
 from shardlint.engines.engine import Engine
 from shardlint.engines.reading import deployment
@@ -40,9 +41,9 @@ def recognise(launch: Launch, among: Sequence[Engine] | None = None) -> str | No
     return None if found is None else found[0].name
 
 
-def read(server: Server, among: Sequence[Engine] | None = None) -> Deployment:
-    """What the engine of a server was told."""
+def read(server: Server, among: Sequence[Engine] | None = None, flags_in: FlagsIn = not_read) -> Deployment:
+    """What the engine of a server was told. `flags_in` reads the file that `--config FILE` names."""
     own = engine(server.engine, among)
     found = recognising.recognise(server.primary, (own,))
     start = found[1] if found is not None else recognising.Start(own.entry or own.commands[0], 0)
-    return deployment(server, own, start)
+    return deployment(server, own, start, flags_in)

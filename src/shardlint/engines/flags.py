@@ -320,6 +320,9 @@ def _names(flag: Flag) -> str:
 
 
 def _spelling(word: Located[str], stuck: Located[str] | None, given: Located[str]) -> str:
+    """As its author wrote it: `--tp 8`, `--tp=8`, or `tp: 8` in a file of flags."""
+    if word.spelled.endswith(":"):
+        return f"{word.spelled} {given.value}"
     return word.value if stuck is not None else f"{word.value} {given.value}"
 
 

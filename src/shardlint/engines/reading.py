@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from shardlint.deployment import KNOBS, Deployment, FlagProblem, Launch, Server
+from shardlint.deployment import KNOBS, Deployment, FlagProblem, Launch, Server, Word
+from shardlint.engines.config_file import Files, FlagsIn, words_of
 from shardlint.engines.engine import Engine
 from shardlint.engines.flags import Reading, fields
 from shardlint.engines.flags import read as read_flags
 from shardlint.engines.images import release_in_tag, split
 from shardlint.engines.recognising import Start
-from shardlint.engines.tables import Flag
+from shardlint.engines.tables import Era, Flag
 from shardlint.engines.values import BadValue, convert
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Maybe, Unknown
@@ -22,11 +24,11 @@ KINDS = {"int": "int", "float": "float", "size": "length", "bool": "str", "str":
 """How a variable of the environment is read that stands for a knob of this type."""
 
 
-def deployment(server: Server, engine: Engine, start: Start) -> Deployment:
+def deployment(server: Server, engine: Engine, start: Start, flags_in: FlagsIn) -> Deployment:
     """All that one server was told. Nothing is filled in that was not written."""
     launch = server.primary
     version = engine_version(server, engine)
-    reading = _command_line(launch, engine, start, version)
+    reading = _command_line(launch, engine, start, version, flags_in)
     given = model(reading, engine, start)
     knobs = {**_object_knobs(reading, engine), **_knobs(reading)}
     from_environment = _environment(launch, engine)
@@ -54,19 +56,59 @@ def deployment(server: Server, engine: Engine, start: Start) -> Deployment:
     )
 
 
-def _command_line(launch: Launch, engine: Engine, start: Start, version: Maybe[str] | None) -> Reading:
+def _command_line(
+    launch: Launch, engine: Engine, start: Start, version: Maybe[str] | None, flags_in: FlagsIn
+) -> Reading:
     era = engine.table.era(Version.parse(version.value) if isinstance(version, Located) else None)
-    words = launch.argv[start.first_flag :]
-    reading = read_flags(words, engine.table, era, takes_positional=start.command.takes_model)
+    takes_model = start.command.takes_model
+    files = Files(launch.argv[start.first_flag :], engine.file_flags, flags_in)
+    reading = read_flags(files.words, engine.table, era, takes_positional=takes_model)
+    if files.entries:
+        has_model = bool(reading.positionals or any(flag in reading.values for flag in engine.model_flags))
+        words = _with_files(files, engine, start, era, has_model)
+        files.problems += _no_model(files, engine, start, has_model)
+        reading = read_flags(words, engine.table, era, takes_positional=takes_model)
+    reading.problems += files.problems
+    reading.open_words += files.open_words
     for name in engine.file_flags:
-        if (file := reading.values.get(name)) is not None:
-            reading.open_words.append(_file_of_flags(name, file))
+        if (ignored := reading.values.get(name)) is not None:
+            reading.problems.append(_ignored(name, ignored))
     return reading
 
 
-def _file_of_flags(flag: str, file: Maybe[Any]) -> Unknown:
-    name = file.value if isinstance(file, Located) else file.spelled
-    return Unknown(f"the flags in {flag} {name} were not read", file.span, file.spelled)
+def _with_files(files: Files, engine: Engine, start: Start, era: Era, has_model: bool) -> list[Word]:
+    """The words of the command line behind those of its files; a model that stands alone comes first.
+
+    A subcommand's files are read by the parser above it, which knows no flag that begins with `--no-`.
+    """
+    entries = files.entries
+    if start.command.takes_model and has_model:
+        entries = [entry for entry in entries if f"--{entry.key.value}" not in engine.model_flags]
+    negates = partial(engine.table.takes, era=era) if start.command.subcommand is None else never
+    added = list(words_of(entries, negates))
+    first = files.words[0] if files.words else None
+    leads = isinstance(first, Unknown) or (first is not None and not first.value.startswith("-"))
+    at = 1 if start.command.takes_model and leads else 0
+    return [*files.words[:at], *added, *files.words[at:]]
+
+
+def _no_model(files: Files, engine: Engine, start: Start, has_model: bool) -> Iterator[FlagProblem]:
+    named = has_model or any(f"--{entry.key.value}" in engine.model_flags for entry in files.entries)
+    if start.command.takes_model and not named:
+        message = "No model specified! Please specify model either as a positional argument or in a config file."
+        yield FlagProblem(files.entries[0].key, message)
+
+
+def never(spelling: str) -> bool:
+    """Knows no flag."""
+    return False
+
+
+def _ignored(flag: str, value: Maybe[Any]) -> FlagProblem:
+    """`--config=FILE`: taken, and not looked at."""
+    written = value.value if isinstance(value, Located) else value.spelled
+    message = f"{flag}={written} is taken, and the file is not read"
+    return FlagProblem(Located(written, value.span, value.spelled), message, ignored=True)
 
 
 def model(reading: Reading, engine: Engine, start: Start) -> Maybe[str] | None:

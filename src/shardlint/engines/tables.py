@@ -162,6 +162,11 @@ class Table:
         options = self.options.get(spelling, ())
         return next((option for option in options if _known(option, era)), options[-1] if options else None)
 
+    def takes(self, spelling: str, era: Era) -> bool:
+        """Whether a release knows just this spelling."""
+        option = self.exact(spelling, era)
+        return option is not None and _known(option, era)
+
     def _abbreviated(self, prefix: str, sample: int) -> list[Option]:
         found: list[Option] = []
         for place in range(bisect_left(self._sorted, prefix), len(self._sorted)):

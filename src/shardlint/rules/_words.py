@@ -14,6 +14,7 @@ from shardlint.layout import Legal
 GIB = 2**30
 KIB = 2**10
 
+_KEY = re.compile(r"[\w-]+: ")
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 
 FLAGS = {
@@ -50,9 +51,13 @@ def kib(number: float) -> str:
 
 
 def respelled(size: Located[Any] | None, value: int, degree: str) -> str:
-    """Another value for a size, in its author's spelling (`-tp 4`); the flag in full where that is not at hand."""
+    """Another value for a size, in its author's spelling (`-tp 4`, `tp: 4` in a file of flags).
+
+    The flag in full where that is not at hand.
+    """
     spelled = size.spelled if size is not None and size.origin == "written" else ""
-    own_flag = spelled.startswith("-") and str(size.value if size is not None else "") in spelled
+    is_flag = spelled.startswith("-") or _KEY.match(spelled) is not None
+    own_flag = is_flag and str(size.value if size is not None else "") in spelled
     if own_flag:
         return " ".join(_LAST_NUMBER.sub(str(value), spelled).split())
     return f"{FLAGS[degree]} {value}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -102,6 +103,25 @@ class Fragment(NamedTuple):
     def whole(cls, source: Source) -> Fragment:
         """A file that is all one text (a shell script)."""
         return cls(source.text, source, range(len(source.text) + 1))
+
+
+class Inset(Source):
+    """A file that lies inside another one (a value of a ConfigMap): its places are those of the outer file."""
+
+    __slots__ = ("_within",)
+
+    def __init__(self, fragment: Fragment) -> None:
+        super().__init__(fragment.source.path, fragment.text)
+        self._within: Final = fragment
+
+    def span(self, start: int, end: int) -> Span:
+        return self._within.span(start, end)
+
+
+def beside(path: str, name: str) -> str:
+    """The path of a file that another one names, relative to the folder of that one."""
+    joined = posixpath.join(posixpath.dirname(path.replace("\\", "/")), posixpath.normpath(name))
+    return posixpath.normpath(joined) if name.startswith("..") else joined
 
 
 class ModelFiles(NamedTuple):
