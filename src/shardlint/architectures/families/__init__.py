@@ -1,0 +1,52 @@
+"""The table of families: from the architecture class that an engine builds to the rows of the model.
+
+A family is one function of the model's numbers.  Where a class differs from its relatives only in which blocks it
+takes and which stage holds its ends, that is all its function says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shardlint.architectures.families import dense, experts
+from shardlint.architectures.families.decoders import Family
+from shardlint.architectures.model import Missing, Model
+from shardlint.architectures.quantisation import quantisation_of
+from shardlint.architectures.rows import Rows
+from shardlint.facts import Geometry
+from shardlint.findings import Unknown
+
+FAMILIES: Mapping[str, Family] = {**dense.FAMILIES, **experts.FAMILIES}
+"""Architecture class -> family. What is not here is unknown, never guessed."""
+
+
+def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None = None) -> Rows | Unknown:
+    """All rows of a model; Unknown, with what would settle it, where its family or one of its numbers is not known.
+
+    Of a quantised checkpoint the sizes are given and `Rows.bytes_unknown` is set.  `families` is the table to look in,
+    this module's where none is given.
+    """
+    if isinstance(geometry, Unknown):
+        return geometry
+    if not geometry.text:
+        return Unknown(
+            f"of {geometry.model_id} only the main numbers are known",
+            settle_by="give the model's config.json with --models",
+        )
+    family = (FAMILIES if families is None else families).get(geometry.architecture)
+    if family is None:
+        named = geometry.architecture or "a model without architecture"
+        return Unknown(f"the weights of {named} are not described", settle_by="a description of its family")
+    try:
+        rows = family(Model(geometry))
+    except Missing as missing:
+        return missing.unknown
+    return rows._replace(bytes_unknown=_bytes_unknown(geometry))
+
+
+def _bytes_unknown(geometry: Geometry) -> Unknown | None:
+    """Why an element's bytes are not known: the checkpoint is quantised."""
+    method = quantisation_of(geometry)
+    if method is None or isinstance(method, Unknown):
+        return method
+    return Unknown(f"the checkpoint is quantised ({method}), and the bytes of its rows are not described")
