@@ -141,3 +141,12 @@ def test_services_of_any_shape_are_read(services):
 def test_aliases_that_turn_on_themselves_end(text):
     _, launches = read(text)
     assert len(launches) <= manifests.MAX_LAUNCHES
+
+
+def test_variables_of_variables_do_not_grow_without_end():
+    variables = [{"name": "A0", "value": "--tp=2 "}]
+    variables += [{"name": f"A{level}", "value": f"$(A{level - 1})" * 9} for level in range(1, 40)]
+    container = {"image": "vllm/vllm-openai", "env": variables, "args": ["$(A1)", "--seed=$(A39)"]}
+    _, (launch,) = read(json.dumps({"kind": "Pod", "spec": {"containers": [container]}}))
+    assert launch.argv[-2].value == "--tp=2 " * 9
+    assert isinstance(launch.argv[-1], Unknown) and "longer than" in launch.argv[-1].reason

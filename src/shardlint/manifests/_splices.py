@@ -6,6 +6,9 @@ from shardlint.deployment import Word
 from shardlint.findings import Located, Unknown
 from shardlint.text.source import MASK, Fragment
 
+MOST_CHARACTERS = 2**15
+"""Characters of one text with its variables replaced. Variables of variables grow by powers; real words are short."""
+
 
 class Splice:
     """A fragment in the making, out of pieces of another one."""
@@ -27,7 +30,14 @@ class Splice:
             self.copy(fragment, at)
 
     def replace(self, fragment: Fragment, start: int, end: int, value: str) -> None:
-        """Puts a value for `text[start:end]`; all of it stands where the reference to it does."""
+        """Puts a value for `text[start:end]`; all of it stands where the reference to it does.
+
+        Where that grows too long, it is left unknown.
+        """
+        if len(self._text) + len(value) > MOST_CHARACTERS:
+            too_long = f"it is longer than {MOST_CHARACTERS} characters"
+            self.hole(fragment, start, end, Unknown(too_long, fragment.span(start, end), fragment.text[start:end]))
+            return
         first, last = fragment.offsets[start], fragment.offsets[end - 1]
         stretches = len(value) > 1 or bool(self._text)
         for index, character in enumerate(value):
