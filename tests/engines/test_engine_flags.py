@@ -170,6 +170,20 @@ def test_parts_of_a_json_value_are_put_together_and_win() -> None:
     assert under(command, config.span) == "3"
 
 
+@pytest.mark.parametrize(
+    ("command", "flag", "message"),
+    [
+        ("m -tp 2 --tensor-parallel-size.x 4", "--tensor-parallel-size", "invalid int value: '{\"x\": 4}'"),
+        ("m --enable-expert-parallel.x 1", None, 'unrecognized arguments: {"x": 1}'),
+    ],
+)
+def test_parts_of_what_is_no_json_are_refused(command: str, flag: str | None, message: str) -> None:
+    reading = read(command)
+    (said,) = messages(reading)
+    assert message in said
+    assert flag is None or isinstance(reading.values[flag], Unknown)
+
+
 def test_sizes_inside_json_are_read_as_sizes() -> None:
     config = read('m --kv-transfer-config {"kv_connector":"8k","cpu_bytes":80m}').values["--kv-transfer-config"]
     assert isinstance(config, Located) and config.value == {"kv_connector": "8k", "cpu_bytes": 80_000_000}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardlint import check_command
+from shardlint import check_command, lay_out
 
 ODD_SIZE = st.sampled_from([-3, -1, 0, 1, 2, 3, 7, 8, 64, 1000, 10**9, 10**30])
 ODD_COUNT = st.one_of(ODD_SIZE, st.none(), st.sampled_from(["8", [8], True, 8.5]))
@@ -67,3 +68,38 @@ def test_no_rule_raises(
     for finding in report.findings:
         assert finding.message
         assert finding.span.end_column > finding.span.column or finding.span.end_line > finding.span.line
+
+
+ODD_TEXT = (
+    "0",
+    "-1",
+    "1_0",
+    "08",
+    "8.0",
+    "\u00b2",
+    "\u0668",
+    "9" * 5000,
+    "1e9",
+    "nan",
+    "",
+    "null",
+    "[8]",
+    "{}",
+    "8x",
+    "\\",
+)
+
+
+@pytest.mark.parametrize("flag", (*FLAGS, "--tensor-parallel-size.x", "--max-model-len", "--num-redundant-experts"))
+@pytest.mark.parametrize("text", ODD_TEXT)
+def test_no_text_of_a_size_makes_a_rule_raise(flag: str, text: str) -> None:
+    for words in (["vllm", "serve", "model", flag, text], ["vllm", "serve", "model", f"{flag}={text}"]):
+        check_command(words, config=LLAMA, gpus_per_node=8)
+        lay_out(words, config=LLAMA, gpus_per_node=8, nodes=2)
+
+
+def test_every_degree_has_advice_for_too_few_gpus() -> None:
+    for flag in ("tensor-parallel-size", "pipeline-parallel-size", "prefill-context-parallel-size"):
+        report = check_command(f"vllm serve model --{flag} 16", config=LLAMA, gpus_per_node=8)
+        (finding,) = [finding for finding in report.findings if finding.rule == "world-size"]
+        assert finding.help[0] == f"--{flag} 8"

@@ -15,7 +15,7 @@ from typing import Any
 
 from shardlint.deployment import FlagProblem, Word
 from shardlint.engines.tables import Era, Flag, Found, Option, Table
-from shardlint.engines.values import DEEPEST, BadValue, convert, load_json
+from shardlint.engines.values import DEEPEST, JSON_KINDS, BadValue, convert, load_json
 from shardlint.findings import Located, Maybe, Span, Unknown
 
 NO_WORDS = ("bool", "switch")
@@ -206,9 +206,21 @@ class _Reader:
         for key, (at, parts) in self.parts.items():
             found = self.find(key)
             if found.option is not None:
-                self.keep(found.option.flag, at.with_value(parts))
+                self.merged(found.option.flag, at, parts)
             elif self.era.complete:
                 self.refuse(at, f"unrecognized arguments: {key} {json.dumps(parts)}")
+
+    def merged(self, flag: Flag, at: Located[str], parts: dict[str, Any]) -> None:
+        """The parts of one flag as its value; a flag that takes no JSON is given their text like any other."""
+        text = json.dumps(parts)
+        if flag.kind in JSON_KINDS:
+            self.keep(flag, at.with_value(parts))
+        elif flag.kind in NO_WORDS:
+            self.refuse(at, f"unrecognized arguments: {text}")
+        elif flag.kind == "list":
+            self.keep(flag, at.with_value([text]))
+        else:
+            self.converted(flag, at.with_value(text))
 
     # Values
 

@@ -14,6 +14,8 @@ BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MOST_DIGITS = 400
 """Longer numbers are no sizes, and Python refuses to read some of them."""
 
+JSON_KINDS = ("json", "object")
+
 DEEPEST = 64
 """Levels of JSON in a flag; real ones have five."""
 
@@ -36,7 +38,7 @@ def convert(flag: Flag, text: str, table: Table, era: Era) -> Any:
         return None
     if len(text) > MOST_DIGITS and flag.kind in ("int", "float", "size", "length"):
         return BadValue(f"invalid {flag.kind} value: {text[:20]!r}...")
-    if flag.kind in ("json", "object"):
+    if flag.kind in JSON_KINDS:
         return _json(text, must_be_object=flag.kind == "object" and era.low >= table.objects_since)
     value = _READERS.get(_kind_then(flag, text, table, era), str)(text)
     return value if isinstance(value, BadValue) else _chosen(flag, value, table, era)

@@ -21,6 +21,7 @@ FLAGS = {
     "tensor_parallel_size": "--tensor-parallel-size",
     "pipeline_parallel_size": "--pipeline-parallel-size",
     "data_parallel_size": "--data-parallel-size",
+    "prefill_context_parallel_size": "--prefill-context-parallel-size",
 }
 SHORT = {
     "tensor_parallel_size": "TP",

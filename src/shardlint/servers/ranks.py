@@ -14,6 +14,7 @@ from shardlint.findings import Located
 
 _RANKS = ("node_rank", "data_parallel_rank", "data_parallel_start_rank")
 _SIZES = ("nnodes", "data_parallel_size", "dp_size", "tensor_parallel_size", "tp_size", "tp")
+_NOT_ZERO = re.compile(r"\d*[1-9]\d*", re.ASCII)
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
 
@@ -40,7 +41,7 @@ def rank_of(launch: Launch) -> Rank:
 
 
 def _is_later(rank: str | None) -> bool:
-    return bool(rank) and str(rank).isdigit() and int(str(rank)) > 0
+    return rank is not None and _NOT_ZERO.fullmatch(rank) is not None
 
 
 def _flags(argv: tuple[Word, ...]) -> Iterator[tuple[str, str]]:
