@@ -9,7 +9,7 @@ from shardlint.findings import Finding, Ignore
 
 def covers(ignore: Ignore, finding: Finding) -> bool:
     """Whether a comment stands for a finding: on a line of it, and naming its rule, code or family."""
-    on_line = finding.line <= ignore.line <= finding.end_line
+    on_line = finding.path == ignore.span.path and finding.line <= ignore.line <= finding.end_line
     return on_line and any(name in (finding.rule, finding.code, finding.family) for name in ignore.names)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from shardlint import engines, manifests, servers
+from shardlint.check.config_files import ConfigFiles, normal
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
@@ -21,6 +22,15 @@ class FileReading(NamedTuple):
     deployments: tuple[Deployment, ...] = ()
     problems: tuple[Problem, ...] = ()
     duplicates: tuple[Duplicate, ...] = ()
+    config_files: frozenset[str] = frozenset()
+    """Paths of the files of flags that its commands name."""
+    is_config_file: bool = False
+    """Whether it is a file of flags itself, read as if a command named it."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether what stands in it was read with a command elsewhere, and is judged there."""
+        return self.is_config_file and not self.deployments
 
 
 def read_file(source: Source, library: Library, settings: Settings) -> FileReading:
@@ -56,9 +66,22 @@ def _reading(
     }
     recognise = partial(engines.recognise, among=settings.registry.engines)
     found_servers = servers.assemble([_within(launch, given) for launch in launches], recognise)
-    deployments = tuple(engines.read(server, settings.registry.engines) for server in found_servers)
+    files = ConfigFiles(source, library)
+    deployments = tuple(engines.read(server, settings.registry.engines, files) for server in found_servers)
     problems += comments.problems(source)
-    return FileReading(source, _note(source, forms, deployments, problems), deployments, problems, tuple(duplicates))
+    note = _note(source, forms, deployments, problems)
+    return FileReading(
+        source, note, deployments, problems, tuple(duplicates), frozenset(files.read), files.reads_itself
+    )
+
+
+def without_parts(readings: Sequence[FileReading]) -> list[FileReading]:
+    """The readings, those of files of flags without the deployment that stands where a command names the file."""
+    named = {path for reading in readings for path in reading.config_files}
+    return [
+        reading._replace(deployments=()) if reading.is_config_file and normal(reading.source.path) in named else reading
+        for reading in readings
+    ]
 
 
 def _within(launch: Launch, given: Mapping[str, Maybe[str]]) -> Launch:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from shardlint.check.facts import DeploymentFacts, FileFacts
 from shardlint.check.ignoring import split
 from shardlint.check.judging import fallback_place, judge
-from shardlint.check.reading import FileReading, read_file
+from shardlint.check.reading import FileReading, read_file, without_parts
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.deployment import Deployment
-from shardlint.findings import Finding, NotChecked, Report, Rule
+from shardlint.findings import Finding, Ignore, NotChecked, Report, Rule
 from shardlint.text import Library, Source
 from shardlint.text.comments import ignores
 
 
 def read(sources: Iterable[Source], library: Library, settings: Settings) -> Report:
     """What the files say, unjudged: `Report.deployments` and `Report.files`."""
-    readings = [read_file(source, library, settings) for source in sources]
+    readings = without_parts([read_file(source, library, settings) for source in sources])
     return _report(readings, [], [], [])
 
 
@@ -28,7 +28,7 @@ def check(sources: Iterable[Source], library: Library, settings: Settings) -> Re
     Raises RuleFailed for a rule that raises and PluginFailed for a plugin that does; a file that cannot be read is a
     finding.
     """
-    readings = [read_file(source, library, settings) for source in sources]
+    readings = without_parts([read_file(source, library, settings) for source in sources])
     return judge_all(readings, library, settings)
 
 
@@ -42,7 +42,7 @@ def judge_all(readings: Sequence[FileReading], library: Library, settings: Setti
     for reading in readings:
         findings, not_checked = _judged(reading, wanted, library, settings, shared)
         missed += not_checked
-        kept, ignored = _weighed(reading, findings, wanted)
+        kept, ignored = _weighed(reading, findings, wanted, library)
         shown += kept
         covered += ignored
     return _report(readings, shown, covered, missed)
@@ -72,19 +72,27 @@ def _said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Ru
 
 
 def _weighed(
-    reading: FileReading, findings: Sequence[Finding], wanted: Sequence[Rule]
+    reading: FileReading, findings: Sequence[Finding], wanted: Sequence[Rule], library: Library
 ) -> tuple[list[Finding], list[Finding]]:
     """The findings less those that a comment covers; comments that cover nothing become findings of their own."""
-    comments = ignores(reading.source)
+    own = () if reading.is_part else ignores(reading.source)
+    comments = (*own, *_ignores_beside(reading, findings, library))
     if not comments:
         return list(findings), []
     shown, covered, unused = split(findings, comments)
-    facts = FileFacts(reading, unused)
+    facts = FileFacts(reading, [comment for comment in unused if comment in own])
     start = reading.source.span(0, 0)
     for rule in wanted:
         if rule.subject == "comments":
             shown += [item for item in judge(rule, facts, start) if isinstance(item, Finding)]
     return sorted(shown, key=lambda f: (f.line, f.column, f.code)), covered
+
+
+def _ignores_beside(reading: FileReading, findings: Sequence[Finding], library: Library) -> Iterator[Ignore]:
+    """The comments of other files that findings stand in: files of flags, of variables."""
+    for path in sorted({finding.path for finding in findings} - {reading.source.path}):
+        if isinstance(source := library.sibling(path), Source):
+            yield from ignores(source)
 
 
 def _report(

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol, cast
 
 from shardlint.deployment import Launch
 from shardlint.findings import Problem
-from shardlint.text.documents import Document
-from shardlint.text.source import Library
+from shardlint.text.documents import Document, kind_of
+from shardlint.text.source import Fragment, Library, Source
 
 MAX_LAUNCHES = 5_000
 """Of one document that are read; aliases could make millions of a few lines."""
@@ -68,6 +68,15 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
         found.extend(item for item in part if isinstance(item, Launch))
         problems.extend(item for item in part if isinstance(item, Problem))
     return Found(name, tuple(found), tuple(problems))
+
+
+def mounted(path: str, source: Source) -> Fragment | None:
+    """The text of a file that a container finds at a path, where a ConfigMap of the same manifest holds it."""
+    if "ConfigMap" not in source.text or kind_of(source) != "yaml":
+        return None
+    from shardlint.manifests._mounted import file_of
+
+    return file_of(path, source)
 
 
 def __getattr__(attribute: str) -> tuple[Form, ...]:

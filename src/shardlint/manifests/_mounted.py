@@ -9,7 +9,7 @@ from shardlint.manifests._objects import kind, objects_of_file
 from shardlint.manifests._started import SHELLS, Started, first_word
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Scalar
-from shardlint.text.source import Fragment
+from shardlint.text.source import Fragment, Source
 
 
 def commands(started: Iterable[Started], document: Document) -> Iterator[Started]:
@@ -32,10 +32,15 @@ def _script(command: Started, document: Document) -> Fragment | None:
     words = [word.value for word in command.argv[:4] if isinstance(word, Located)]
     if words and words[0].rpartition("/")[2] in SHELLS:
         words = [word for word in words[1:] if not word.startswith("-")]
-    if not words or "/" not in words[0] or "ConfigMap" not in document.source.text:
+    return file_of(words[0], document.source) if words and "/" in words[0] else None
+
+
+def file_of(path: str, source: Source) -> Fragment | None:
+    """The text that a ConfigMap of the same file has under a path's last part."""
+    if "ConfigMap" not in source.text:
         return None
-    name = words[0].rpartition("/")[2]
-    for item in objects_of_file(document.source):
+    name = path.rpartition("/")[2]
+    for item in objects_of_file(source):
         data = item.get("data") if kind(item) == "ConfigMap" else None
         value = data.get(name) if isinstance(data, Mapping) else None
         if isinstance(value, Scalar):

@@ -1,0 +1,65 @@
+"""The files of flags (`--config FILE`) that the commands of one manifest name."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from shardlint import manifests
+from shardlint.deployment import ConfigEntry
+from shardlint.findings import Located, Unknown
+from shardlint.text import Library, Mapping, Node, Source, documents
+from shardlint.text.source import Inset, beside
+
+
+class ConfigFiles:
+    """Reads them, and keeps in `read` the paths of those that stand for themselves."""
+
+    def __init__(self, source: Source, library: Library) -> None:
+        self.read: set[str] = set()
+        self.reads_itself = False
+        self._source = source
+        self._library = library
+
+    def __call__(self, named: Located[str]) -> tuple[ConfigEntry, ...] | Unknown:
+        """The keys of the file that a word names."""
+        file = self._file(named.value)
+        if isinstance(file, Unknown):
+            return file
+        parsed = documents(file)
+        roots = [document.root for document in parsed.documents if document.root is not None]
+        if parsed.problems or len(roots) != 1 or not isinstance(roots[0], Mapping):
+            return Unknown(f"{named.value} is no YAML of one mapping", named.span, named.spelled)
+        return tuple(_entries(roots[0]))
+
+    def _file(self, path: str) -> Source | Unknown:
+        inside = manifests.mounted(path, self._source)
+        if inside is not None:
+            return Inset(inside)
+        whole = beside(self._source.path, path)
+        if whole == self._source.path:
+            self.reads_itself = True
+            return self._source
+        file = self._library.sibling(whole)
+        if isinstance(file, Source):
+            self.read.add(normal(file.path))
+        return file
+
+
+def normal(path: str) -> str:
+    """A path in the one spelling by which files are told apart."""
+    return posixpath.normpath(path.replace("\\", "/"))
+
+
+def _entries(root: Mapping) -> Iterator[ConfigEntry]:
+    for key, value in root.items():
+        yield ConfigEntry(Located(key.text, key.span, key.text), _value(value))
+
+
+def _value(node: Node) -> Located[object] | Unknown:
+    from shardlint.text.plain_values import NoPlainValue, plain  # few manifests name such a file
+
+    try:
+        return Located(plain(node), node.span, node.spelled)
+    except NoPlainValue as reason:
+        return Unknown(str(reason), node.span, node.spelled)
