@@ -19,13 +19,24 @@ ElementType = Literal["model", "float32", "int32"]
 
 CacheKind = Literal["full", "sliding", "chunked"]
 
+Tower = Literal["none", "cut", "by_mode", "by_mode_or_uneven"]
+"""Whether a row belongs to a vision or audio tower, and when that is whole on every rank instead of cut: never,
+under `--mm-encoder-tp-mode data`, or also by itself where its heads do not divide."""
+
+AttentionKind = Literal["grouped", "latent"]
+"""Attention whose heads share keys and values (MHA, GQA, MQA), and MLA."""
+
 
 class Extent(NamedTuple):
-    """One dimension of a row: `count` pieces of `unit` elements each (32 query heads of 128)."""
+    """One dimension of a row: `count` pieces of `unit` elements each (32 query heads of 128).
+
+    A rank's share, in pieces, is padded up to a multiple of `share_pads_to`.
+    """
 
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of an extent
     piece: Piece = "whole"
     unit: int = 1
+    share_pads_to: int = 1
 
 
 ONE = Extent(1)
@@ -38,6 +49,9 @@ class Row(NamedTuple):
     `name` is the engine's module path with `#` for the layer.  `outs` are its outputs, several where projections are
     merged into one weight and each is cut for itself; `contraction` is the dimension that the product sums over.
     `bias` adds one element per output, which is cut as the outputs are.  `experts` repeats the row for every expert.
+    `fuses` are the last words of the names that the checkpoint has instead (q_proj, k_proj, v_proj), none where it has
+    the row as it is.  `quantisable` is what a quantised checkpoint may pack where its own lists do not forbid it: no
+    norm, embedding, convolution or vector.
     """
 
     name: str
@@ -50,6 +64,14 @@ class Row(NamedTuple):
     quantisable: bool = True
     times: int = 1
     experts: Extent = ONE
+    fuses: tuple[str, ...] = ()
+    tower: Tower = "none"
+    whole_under_sequence_parallel: bool = False
+    """Whole on every rank where the MoE layers work sequence-parallel (TP and DP with expert parallelism)."""
+    attention: AttentionKind | None = None
+    """Set on one row of every layer that attends with a cache: some methods add scales to each of these."""
+    renormalised: bool = False
+    """Of experts: the router renormalises its top-k or is a sigmoid, which lets some cards take a padded kernel."""
 
     @property
     def extents(self) -> tuple[Extent, ...]:
@@ -75,10 +97,12 @@ class Rows(NamedTuple):
     """All rows of one model. `layers` is the number of decoder layers that pipeline stages are made of.
 
     `bytes_unknown` is set where the sizes of the rows are right and what an element takes is not known
-    (a quantised checkpoint).
+    (a quantised checkpoint).  `renames` are the beginnings of module names that the repository writes otherwise than
+    the engine: (repository's, engine's), for the lists of modules that a checkpoint leaves unquantised.
     """
 
     weights: tuple[Row, ...]
     caches: tuple[CacheRow, ...]
     layers: int
     bytes_unknown: Unknown | None = None
+    renames: tuple[tuple[str, str], ...] = ()
