@@ -71,5 +71,17 @@ GROUPS: dict[str, str] = {
     "SL9": "flags and versions",
 }
 
-Piece = Literal["query_head", "kv_head", "column", "row", "vocabulary", "expert", "expert_width", "whole"]
+Piece = Literal[
+    "query_head",
+    "kv_head",
+    "vision_head",
+    "state_head",
+    "state_group",
+    "column",
+    "row",
+    "vocabulary",
+    "expert",
+    "expert_width",
+    "whole",
+]
 """What a row of weights is cut into.  A closed list: an engine's cutting table has an entry for each."""

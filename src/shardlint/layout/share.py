@@ -13,6 +13,9 @@ from shardlint.layout.sizes import Sizes
 PIECES_IN_WORDS: dict[Piece, str] = {
     "query_head": "query heads",
     "kv_head": "KV heads",
+    "vision_head": "heads of the vision tower",
+    "state_head": "heads of the recurrent state",
+    "state_group": "groups of the recurrent state",
     "column": "output columns",
     "row": "input rows",
     "vocabulary": "vocabulary rows",

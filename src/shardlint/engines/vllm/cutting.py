@@ -22,6 +22,9 @@ def cutting(version: Version) -> Cutting:
         pieces={
             "query_head": Cut(refuses="refuses-at-start"),
             "kv_head": Cut(refuses="fails-while-loading", replicates=True),
+            "vision_head": Cut(refuses="fails-while-loading"),
+            "state_head": Cut(refuses="fails-while-loading"),
+            "state_group": Cut(refuses="fails-while-loading"),
             "column": Cut(refuses="fails-while-loading"),
             "row": Cut(refuses="fails-while-loading"),
             "vocabulary": Cut(refuses="fails-while-loading", pads_to=VOCABULARY_PADDING),
