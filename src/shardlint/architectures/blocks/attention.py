@@ -3,54 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from shardlint.architectures.blocks.norms import norm
 from shardlint.architectures.model import Missing, Model
-from shardlint.architectures.rows import CacheRow, Extent, Row
+from shardlint.architectures.rows import CacheKind, CacheRow, Extent, Row
 
 HeadNorms = Literal["none", "per_head", "whole_width"]
 """Norms of queries and keys: none, one as wide as a head, or one over all heads that no rank cuts."""
 
 
+class Heads(NamedTuple):
+    """Heads of a layer where they differ from the rest of the model. `gated`: each query head has a gate beside it."""
+
+    queries: int
+    keys: int
+    width: int
+    gated: bool = False
+
+
 def grouped_query(
-    model: Model, *, qkv_bias: bool = False, output_bias: bool = False, head_norms: HeadNorms = "none"
+    model: Model,
+    *,
+    qkv_bias: bool = False,
+    output_bias: bool = False,
+    head_norms: HeadNorms = "none",
+    heads: Heads | None = None,
+    layers: Sequence[int] | None = None,
+    name: str = "model.layers.#.self_attn",
+    output: str = "o_proj",
 ) -> tuple[Row, ...]:
-    """Rows of the attention of every layer: merged Q, K and V, the output projection, and the head norms."""
-    heads, kv_heads, head_dim = model.heads, model.kv_heads, model.head_dim
-    keys = Extent(kv_heads, "kv_head", head_dim)
-    name, layers = "model.layers.#.self_attn", model.layers
-    queries = Extent(heads, "query_head", head_dim)
+    """Rows of the attention of every layer: merged Q, K and V, the output projection, and the head norms.
+
+    `layers` are those that attend, where not all do; `heads` theirs, where they are not the model's.
+    """
+    heads = heads or Heads(model.heads, model.kv_heads, model.head_dim)
+    layers = model.layers if layers is None else layers
+    keys = Extent(heads.keys, "kv_head", heads.width)
+    queries = Extent(heads.queries, "query_head", heads.width * (2 if heads.gated else 1))
+    hidden, inputs = Extent(model.hidden_size), Extent(heads.queries * heads.width, "row")
     return (
-        Row(f"{name}.qkv_proj", (queries, keys, keys), Extent(model.hidden_size), qkv_bias, layers),
-        Row(f"{name}.o_proj", (Extent(model.hidden_size),), Extent(heads * head_dim, "row"), output_bias, layers),
-        *_head_norms(name, model, head_norms),
+        Row(f"{name}.qkv_proj", (queries, keys, keys), hidden, qkv_bias, layers),
+        Row(f"{name}.{output}", (hidden,), inputs, output_bias, layers),
+        *_head_norms(name, heads, layers, head_norms),
     )
 
 
-def _head_norms(name: str, model: Model, head_norms: HeadNorms) -> tuple[Row, ...]:
+def _head_norms(name: str, heads: Heads, layers: Sequence[int], head_norms: HeadNorms) -> tuple[Row, ...]:
     if head_norms == "none":
         return ()
-    whole = head_norms == "whole_width"
-    heads, kv_heads = (model.heads, model.kv_heads) if whole else (1, 1)
+    queries, keys = (heads.queries, heads.keys) if head_norms == "whole_width" else (1, 1)
     return (
-        norm(f"{name}.q_norm", heads * model.head_dim, model.layers),
-        norm(f"{name}.k_norm", kv_heads * model.head_dim, model.layers),
+        norm(f"{name}.q_norm", queries * heads.width, layers),
+        norm(f"{name}.k_norm", keys * heads.width, layers),
     )
 
 
-def caches(model: Model, sliding: Sequence[int]) -> tuple[CacheRow, ...]:
-    """Keys and values of every layer: of all tokens, or of the last `sliding_window` ones where it slides."""
+def caches(model: Model, sliding: Sequence[int], layers: Sequence[int] | None = None) -> tuple[CacheRow, ...]:
+    """Keys and values of every layer that attends: of all tokens, or of the last `sliding_window` where it slides."""
     slides = frozenset(sliding)
-    full = tuple(layer for layer in model.layers if layer not in slides)
+    full = tuple(layer for layer in (model.layers if layers is None else layers) if layer not in slides)
     if not sliding:
-        return (_cache(model, full),)
+        return (cache(model, full),)
     if model.sliding_window is None:
         raise Missing(f"the config of {model.geometry.model_id} does not tell sliding_window")
-    windowed = _cache(model, sliding, model.sliding_window)
-    return (_cache(model, full), windowed) if full else (windowed,)
+    windowed = cache(model, sliding, model.sliding_window)
+    return (cache(model, full), windowed) if full else (windowed,)
 
 
-def _cache(model: Model, layers: Sequence[int], window: int | None = None) -> CacheRow:
-    heads = Extent(model.kv_heads, "kv_head")
-    return CacheRow(layers, heads, 2 * model.head_dim, "full" if window is None else "sliding", window)
+def cache(model: Model, layers: Sequence[int], window: int | None = None, heads: Heads | None = None) -> CacheRow:
+    """Keys and values of some layers, of heads that are the model's where not given."""
+    heads = heads or Heads(model.heads, model.kv_heads, model.head_dim)
+    kind: CacheKind = "full" if window is None else "sliding"
+    return CacheRow(layers, Extent(heads.keys, "kv_head"), 2 * heads.width, kind, window)
