@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardlint.facts import Geometry
+from shardlint.facts.class_defaults import class_of
 from shardlint.findings import Located, Unknown
 
 MOST_LAYERS = 10_000
@@ -24,7 +25,9 @@ class Model:
     """A geometry as the blocks read it."""
 
     def __init__(self, geometry: Geometry) -> None:
+        config_class = class_of(geometry.text_model_type)
         self.geometry = geometry
+        self._class_defaults = config_class.defaults if config_class else {}
         self.hidden_size = self.number("hidden_size")
         self.layers = range(self._layers())
         self.heads = self.number("num_attention_heads")
@@ -63,8 +66,12 @@ class Model:
         return fact.value if isinstance(fact, Located) else None
 
     def odd(self, key: str, default: Any = None) -> Any:
-        """A family's own key of the text config that has no common name; null counts as absent."""
-        value = self.geometry.text.get(key)
+        """A family's own key of the text config that has no common name: written, else its config class's default.
+
+        A null counts as absent, and what an absent key means to the engine is `default`.
+        """
+        text = self.geometry.text
+        value = text[key] if key in text else self._class_defaults.get(key)
         return default if value is None else value
 
     def odd_number(self, key: str, default: int | None = None) -> int:
