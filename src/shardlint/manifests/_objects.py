@@ -41,7 +41,13 @@ def objects(root: Node | None) -> Iterator[Mapping]:
 
 def of_kind(document: Document, *kinds: str) -> Iterator[Mapping]:
     """The document's objects of these kinds."""
-    return (item for item in objects(document.root) if kind(item) in kinds)
+    return (item for item, own in _with_kinds(document.root) if own in kinds)
+
+
+@lru_cache(maxsize=1)
+def _with_kinds(root: Node | None) -> tuple[tuple[Mapping, str], ...]:
+    """The objects of the document at hand: every form of Kubernetes object asks for them."""
+    return tuple((item, kind(item)) for item in objects(root))
 
 
 def beside(document: Document, name: str, *kinds: str) -> Mapping | None:
