@@ -7,7 +7,7 @@ the objects `deployment`, `engine`, `geometry`, `layout` and `legal`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -84,10 +84,14 @@ class DeploymentFacts:
         if self.deployment.open_words:
             word = self.deployment.open_words[0]
             return word._replace(reason=f"{name} may stand in {word.spelled}, which the file does not tell")
-        default = self.engine.default(name, self._version)
+        default = self._defaults.get(name)
         if default is None:
             return None
         return Located(default, origin="default", source=f"the default of {self.label}")
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        return self.engine.defaults(self._version)
 
     @property
     def label(self) -> str:

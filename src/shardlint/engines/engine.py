@@ -73,7 +73,11 @@ class Engine(NamedTuple):
 
     def default(self, knob: str, version: Version | str | None = None) -> Any:
         """What a knob is when nobody writes it, None where the engine works it out or does not know the knob."""
-        return self.table.defaults(self.table.era(self.version(version)).high).get(knob)
+        return self.defaults(version).get(knob)
+
+    def defaults(self, version: Version | str | None = None) -> Mapping[str, Any]:
+        """The same for every knob of which there is such a value."""
+        return self.table.defaults(self.table.era(self.version(version)).high)
 
     def supports_pp(self, architecture: str, version: Version | str | None = None) -> bool | Unknown:
         """Whether a model class (`LlamaForCausalLM`) can be cut into pipeline stages."""

@@ -381,15 +381,15 @@ def duplicates_below(node: Node | None) -> list[Duplicate]:
     if node is None:
         return []
     found: list[Duplicate] = []
-    for raw in _walk(node._node):
+    for raw in _walk(node._node, scalars=False):
         if raw.id == "mapping" and len({key.value for key, _ in raw.value if key.id == "scalar"}) < len(raw.value):
             mapping = node._page.wrap(raw)
             found += mapping.duplicates if isinstance(mapping, Mapping) else ()
     return found
 
 
-def _walk(root: Any) -> Iterator[Any]:
-    """The nodes of the composer, which cost a third of the wrappers."""
+def _walk(root: Any, *, scalars: bool = True) -> Iterator[Any]:
+    """The nodes of the composer, which cost a third of the wrappers; without scalars a third of that."""
     seen: set[int] = set()
     waiting = [root]
     while waiting and len(seen) < WALK_LIMIT:
@@ -399,10 +399,12 @@ def _walk(root: Any) -> Iterator[Any]:
         seen.add(id(raw))
         yield raw
         if raw.id == "mapping":
-            for key, value in reversed(raw.value):
-                waiting += (value, key)
+            below = [node for pair in raw.value for node in pair]
         elif raw.id == "sequence":
-            waiting += reversed(raw.value)
+            below = raw.value
+        else:
+            continue
+        waiting += [node for node in reversed(below) if scalars or node.id != "scalar"]
 
 
 __all__ = ["MASK", "Duplicate", "Mapping", "Node", "Page", "Scalar", "Sequence", "duplicates_below", "walk"]
