@@ -59,6 +59,10 @@ MUST_MATCH = (
     "scripts/serve.sh",
     "run.bash",
     "deploy/it is here.yaml",
+    "Dockerfile",
+    "images/vllm.Dockerfile",
+    "Dockerfile.gpu",
+    "build/Containerfile",
 )
 MUST_NOT_MATCH = (
     "README.md",
@@ -71,6 +75,8 @@ MUST_NOT_MATCH = (
     "config.jsonl",
     "dashboard.svg",
     "src/shell.c",
+    "dockerfiles/notes.txt",
+    ".dockerignore",
 )
 
 

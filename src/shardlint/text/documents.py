@@ -9,17 +9,18 @@ from shardlint.findings import Problem
 from shardlint.text.nodes import Node
 from shardlint.text.source import Fragment, Source
 
-Kind = Literal["yaml", "shell"]
+Kind = Literal["yaml", "shell", "dockerfile"]
 
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm")
 YAML_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".tpl", ".j2", ".gotmpl", ".tmpl", "template")
+_DOCKERFILE = re.compile(r"(?:docker|container)file$|(?:^|[/\\])(?:docker|container)file[.-][^/\\]*$")
 _SUFFIX = re.compile(r"[^/\\.][^/\\]*\.[A-Za-z]\w*$")
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z|a)?sh\b")
 _YAML_START = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:---(?:\s|$)|%YAML|[\"']?[\w./-]+[\"']?\s*:(?:\s|$)|- |[\[{])")
 
 
 class Document(NamedTuple):
-    """One YAML or JSON document (`root`, None where it is empty) or one shell script (`script`)."""
+    """One YAML or JSON document (`root`, None where it is empty), one shell script (`script`), or one Dockerfile."""
 
     source: Source
     kind: Kind
@@ -42,6 +43,8 @@ def kind_of(source: Source) -> Kind | None:
     JSON counts as YAML. Text without an ending that tells (standard input, `serve`) is shell unless it looks like YAML.
     """
     path = source.path.lower()
+    if _DOCKERFILE.search(path) and not path.endswith((*SHELL_SUFFIXES, ".yaml", ".yml", ".json")):
+        return "dockerfile"
     if path.endswith(SHELL_SUFFIXES):
         return "shell"
     if path.endswith(YAML_SUFFIXES):
@@ -62,6 +65,8 @@ def documents(source: Source) -> Parsed:
     kind = kind_of(source)
     if kind is None:
         return Parsed()
+    if kind == "dockerfile":
+        return Parsed((Document(source, kind),))
     if kind == "shell":
         return Parsed((Document(source, "shell", script=Fragment.whole(source)),))
     from shardlint.text import yaml
