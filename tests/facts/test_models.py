@@ -76,7 +76,7 @@ def test_the_second_hand_table_knows_heads_and_says_what_it_does_not_know() -> N
     assert "second-hand" in geometry.origin
     lacking = geometry.facts["head_dim"]
     assert isinstance(lacking, Unknown)
-    assert "the second-hand table has no head_dim" in lacking.reason
+    assert "only at second hand, without its head dim" in lacking.reason
 
 
 def test_what_the_second_hand_table_guesses_is_left_out() -> None:
@@ -112,7 +112,8 @@ def test_a_model_that_nobody_knows_is_unknown_and_says_what_would_settle_it() ->
     fault = unknown("nobody/no-such-model")
     assert fault.reason == "nobody/no-such-model is not in the catalogue"
     assert (
-        fault.settle_by == "`shardlint models add nobody/no-such-model`, or --models FILE_OR_DIR with its config.json"
+        fault.settle_by == "`shardlint models add nobody/no-such-model`, "
+        "or --models DIR with its config.json as DIR/nobody/no-such-model/config.json"
     )
 
 

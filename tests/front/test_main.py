@@ -61,6 +61,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("bad.yaml").write_text(FAULTY)
     Path("good.yaml").write_text(CLEAN)
     Path("models.json").write_text(json.dumps({"own/model": CONFIG}))
+    Path("config.json").write_text(json.dumps(CONFIG))
     return tmp_path
 
 
@@ -118,6 +119,7 @@ class TestExitCodes:
             (("--hardware", "many", "good.yaml"), "--hardware many: "),
             (("--vllm", "new", "good.yaml"), "--vllm new: not a release such as 0.33.0"),
             (("--models", "gone", "good.yaml"), "--models gone: no such file or folder"),
+            (("--models", "config.json", "good.yaml"), "this is the config.json of one model"),
             (("--config", "gone.toml", "good.yaml"), "gone.toml: No such file"),
             (("explain", "SL999"), "no rule is called SL999"),
             (("inspect",), "the following arguments are required: PATH"),
@@ -241,8 +243,10 @@ class TestOtherCommands:
     def test_rules_lists_rules_and_families(self, run: Run) -> None:
         code, out, _err = run("rules")
         assert code == 0
-        assert "SL101  query-heads" in out
-        assert "tp-heads" in out
+        assert "SL101  query-heads                     the query heads do not divide" in out
+        judged, _, unjudged = out.partition("\nfamilies\n")[2].partition("families without a rule yet: ")
+        assert "  tp-heads " in judged
+        assert "  tp-heads " not in unjudged
 
     def test_rules_for_machines(self, run: Run) -> None:
         _code, out, _err = run("rules", "--format", "json")

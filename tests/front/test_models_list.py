@@ -102,7 +102,9 @@ def test_a_model_of_the_second_table(capsys: pytest.CaptureFixture[str]) -> None
 def test_what_is_unknown_says_why_and_what_settles_it(capsys: pytest.CaptureFixture[str]) -> None:
     serve("nobody/nothing", "/models/nothing", "$MODEL")
     by_id, by_path, by_variable = listed(capsys)
-    assert by_id["settle_by"] == "`shardlint models add nobody/nothing`, or --models FILE_OR_DIR with its config.json"
+    assert by_id["settle_by"] == (
+        "`shardlint models add nobody/nothing`, or --models DIR with its config.json as DIR/nobody/nothing/config.json"
+    )
     assert by_path["reason"] == "no config.json of /models/nothing is on this machine"
     assert "models add" not in str(by_path["settle_by"])
     assert by_variable["model"] is None and by_variable["reason"]
@@ -139,7 +141,7 @@ def test_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
         "k8s/1.sh:1:1: 1.sh\n"
         "  nobody/nothing  from unknown\n"
         "    nobody/nothing is not in the catalogue; to settle it: `shardlint models add nobody/nothing`, "
-        "or --models FILE_OR_DIR with its config.json\n"
+        "or --models DIR with its config.json as DIR/nobody/nothing/config.json\n"
     )
 
 

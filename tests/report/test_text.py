@@ -44,7 +44,7 @@ not checked:
   no config.json of x is here; to settle it: --models
     query-heads, kv-heads on Deployment/a, Deployment/b
 
-1 error, 1 note in 0 deployments of 2 files (1 ignored, 4 not checked)"""
+1 error, 1 note in 0 deployments of 2 files (1 ignored, 4 checks not made)"""
     )
 
 
@@ -56,6 +56,10 @@ def test_a_place_in_another_file_is_named_and_shown() -> None:
 def test_nothing_found() -> None:
     files = (FileNote("a.yaml", "k8s-deployment", None),)
     assert printed(Report(files=files, deployments=(deployment(),))) == "nothing found in 1 deployment of 1 file"
+
+
+def test_nothing_to_check_is_not_called_nothing_found() -> None:
+    assert printed(Report()) == "no deployment to check in 0 files"
 
 
 def test_what_stops_many_is_said_once_and_shortly() -> None:

@@ -46,7 +46,9 @@ class SecondHandFacts(Mapping[str, Maybe[Any]]):
             raise KeyError(name)
         value = self._values.get(name)
         if value is None:
-            reason = f"the second-hand table has no {name} of {self.model_id}"
+            known = f"the catalogue knows {self.asked} only at second hand"
+            row = "" if self.model_id == self.asked else f", from {self.model_id}"
+            reason = f"{known}{row}, without its {name.replace('_', ' ')}"
             return Unknown(reason, settle_by=settle_by(self.asked))
         return Located(value, Span(f"catalogue:{self.model_id}", 1, 1, 1, 1), name, "written", SOURCE)
 

@@ -11,6 +11,7 @@ from shardlint.front.failures import CannotRun
 from shardlint.front.options import HOOK_OPTION
 
 FORMATS = ("text", "json")
+FORMAT = "text for people (the default), json for programs"
 
 DESCRIPTION = """\
 Finds bad GPU layouts in the manifests of LLM servers before they cost a GPU hour.
@@ -26,8 +27,22 @@ commands:
 
 A path is a file, a folder, or - for standard input. A folder that is called like a command is written ./rules.
 """
+DESCRIPTIONS = {
+    "check": DESCRIPTION,
+    "inspect": "Shows every value that was read, with its place, or why it is not known. Judges nothing.",
+    "smoke": "Starts one process for each rank of a layout on this host, with a scaled-down model, and checks\n"
+    "that the ranks form the planned groups and together compute what one process does.\n"
+    "Needs torch (the extra smoke); uses the GPUs where each rank has one, else the CPU.",
+    "explain": "Prints the page of one rule: what happens, why, when it is quiet, and its test cases.",
+    "rules": "Lists all rules with their severity, family and effect, and all families.",
+}
+
 EXIT_CODES = """\
 exit codes: 0 nothing at or above --fail-on; 1 something; 2 the job could not be done
+"""
+
+READING_EXIT_CODES = """\
+exit codes: 0 done; 2 the job could not be done
 """
 
 SMOKE_EXIT_CODES = """\
@@ -58,8 +73,8 @@ def _parser(command: str) -> _Parser:
         return _models_parser()
     parser = _Parser(
         prog="shardlint" if command == "check" else f"shardlint {command}",
-        description=DESCRIPTION if command == "check" else None,
-        epilog=SMOKE_EXIT_CODES if command == "smoke" else EXIT_CODES,
+        description=DESCRIPTIONS.get(command),
+        epilog={"check": EXIT_CODES, "smoke": SMOKE_EXIT_CODES}.get(command, READING_EXIT_CODES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -67,7 +82,7 @@ def _parser(command: str) -> _Parser:
         parser.add_argument("rule", metavar="RULE", help="a rule's code (SL101) or name (query-heads)")
         _add_plugins(parser)
         return parser
-    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument("--format", choices=FORMATS, default="text", help=FORMAT)
     if command == "rules":
         _add_plugins(parser)
         return parser
@@ -88,7 +103,7 @@ def _models_parser() -> _Parser:
     add.add_argument("ids", metavar="ID[@REVISION]", nargs="+", help="such as Qwen/Qwen3-8B; HF_ENDPOINT names the hub")
     add.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="how long a hub may take (default: 3.5)")
     shown = actions.add_parser("list", help="show from where each model's numbers are known", allow_abbrev=False)
-    shown.add_argument("--format", choices=FORMATS, default="text")
+    shown.add_argument("--format", choices=FORMATS, default="text", help=FORMAT)
     _add_paths(shown)
     _add_models(shown)
     _add_plugins(shown)

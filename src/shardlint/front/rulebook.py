@@ -41,7 +41,7 @@ def _nearest(word: str, rules: Sequence[Rule]) -> str:
 
 
 def as_text(rules: Sequence[Rule]) -> str:
-    """All rules with their severity, family and effect, then the families."""
+    """All rules with their severity, family and effect, then the families, apart those that no rule has yet."""
     width = max(len(rule.name) for rule in rules)
     lines = []
     for group, meaning in GROUPS.items():
@@ -50,8 +50,10 @@ def as_text(rules: Sequence[Rule]) -> str:
             lines += [f"{group}  {meaning}", *(_line(rule, width) for rule in members), ""]
     if brought := [rule for rule in rules if rule.plugin]:
         lines += ["of plugins", *(_line(rule, width) for rule in brought), ""]
-    lines.append("families")
-    lines += [f"  {name:<18} {meaning}" for name, meaning in FAMILIES.items()]
+    judged = {rule.family for rule in rules}
+    lines += ["families", *(_family(name) for name in FAMILIES if name in judged)]
+    if empty := [name for name in FAMILIES if name not in judged and name != "plugin"]:
+        lines += ["", "families without a rule yet: nothing checks these", *map(_family, empty)]
     return "\n".join(lines)
 
 
@@ -60,10 +62,15 @@ def _line(rule: Rule, width: int) -> str:
     return f"  {rule.code}  {rule.name:<{width}}  {title(rule)} ({facts})"
 
 
+def _family(name: str) -> str:
+    return f"  {name:<18} {FAMILIES[name]}"
+
+
 def title(rule: Rule) -> str:
-    """The first line of a rule's page that is no heading: what is wrong, in one line."""
+    """What is wrong, in one line: the first of the rule's page that is no heading, without the facts before it."""
     lines = (line.strip() for line in page(rule).splitlines())
-    return next((line for line in lines if line and not line.startswith(("#", "---", "|"))), rule.name)
+    first = next((line for line in lines if line and not line.startswith(("#", "---", "|"))), rule.name)
+    return first.split("`: ", 1)[-1] if first.startswith(f"`{rule.code}`, ") else first
 
 
 def as_json(rules: Sequence[Rule]) -> str:

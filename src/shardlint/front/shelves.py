@@ -58,9 +58,15 @@ class ModelFile(NamedTuple):
         if isinstance(text, Unknown):
             raise CannotRun(f"--models: {text.reason}")
         try:
-            return cls(path, text, _places(text, 0))
+            members = _places(text, 0)
         except (ValueError, RecursionError) as failure:
             raise CannotRun(f"--models {path}: not a JSON object of models ({failure})") from None
+        if "model_type" in members or "architectures" in members:
+            raise CannotRun(
+                f"--models {path}: this is the config.json of one model, which does not say its id; "
+                'name a folder DIR that has it as DIR/ORG/NAME/config.json, or write {"ORG/NAME": ...} around it'
+            )
+        return cls(path, text, members)
 
     def find(self, model_id: str) -> ModelFiles | None:
         if model_id not in self.members:

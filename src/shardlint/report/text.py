@@ -128,7 +128,8 @@ def _not_checked(items: Iterable[NotChecked], colour: bool) -> Iterator[str]:
         yield paint("not checked:", "strong", colour)
     for (reason, settle_by), members in groups.items():
         yield f"  {plain(reason)}" + (f"; to settle it: {plain(settle_by)}" if settle_by else "")
-        yield f"    {_list(item.rule for item in members)} on {plain(_list(item.deployment for item in members))}"
+        rules = _list("all rules" if item.rule == "*" else item.rule for item in members)
+        yield f"    {rules} on {plain(_list(item.deployment for item in members))}"
     if groups:
         yield ""
 
@@ -145,8 +146,13 @@ def _summary(report: Report, colour: bool) -> str:
     worst = next((severity for severity in SEVERITIES if counts[f"{severity}s"]), None)
     found = ", ".join(_count(counts[f"{severity}s"], severity) for severity in SEVERITIES if counts[f"{severity}s"])
     said = paint(found or "nothing found", worst or "good", colour)
-    rest = ", ".join(f"{counts[key]} {key.replace('_', ' ')}" for key in ("ignored", "not_checked") if counts[key])
-    where = f"{_count(counts['deployments'], 'deployment')} of {_count(counts['files'], 'file')}"
+    ignored = f"{counts['ignored']} ignored" if counts["ignored"] else ""
+    missed = f"{_count(counts['not_checked'], 'check')} not made" if counts["not_checked"] else ""
+    rest = ", ".join(part for part in (ignored, missed) if part)
+    files = _count(counts["files"], "file")
+    if not (worst or counts["deployments"] or rest):
+        return f"no deployment to check in {files}"
+    where = f"{_count(counts['deployments'], 'deployment')} of {files}"
     return f"{said} in {where}" + (f" ({rest})" if rest else "")
 
 

@@ -36,7 +36,7 @@ def judge(
         sum=None
         if num_hidden_layers is None
         else f"2 x {num_hidden_layers.value} layers = "
-        f"{2 * num_hidden_layers.value} all-reduces a step, against {tp - 1} hand-overs with PP {tp}",
+        f"{2 * num_hidden_layers.value} all-reduces a step, against {counted(tp - 1, 'hand-over')} with PP {tp}",
         help=tuple(_advice(tp, cards, supports_pp, layout)),
         related=((accelerators, f"{name}: PCIe only"),),
     )

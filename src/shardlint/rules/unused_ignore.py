@@ -11,7 +11,10 @@ def judge(unused_ignores: Sequence[Ignore]) -> Iterator[Problem]:
         yield Problem(
             at=ignore.span,
             message=f"this comment ignores {names}, but line {ignore.line} has no such finding",
-            help=("delete the comment",),
+            help=(
+                "delete the comment",
+                "or correct the name: a rule's name, code or family, as `shardlint rules` lists them",
+            ),
         )
 
 

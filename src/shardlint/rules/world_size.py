@@ -34,6 +34,8 @@ class Shortage(NamedTuple):
     outcome: str
     effect: Effect
     severity: Severity = "error"
+    hosts: int = 0
+    """Nodes that together have enough, where the engine looks at one of them because nobody chose an executor."""
 
 
 def applies(engine: Engine, world_size: Located[int]) -> bool:
@@ -97,9 +99,11 @@ def _shortage(
     if on_default and is_cuda and placement.replica_size > there:
         if version <= TOOK_RAY_UNTIL:
             return _of_ray(placement, gpus, nodes, sizes) or _unsaid_ray(placement, there, replica, nodes)
+        enough = nodes.origin != "default" and placement.replica_size <= there * nodes.value
         return Shortage(
-            placement.replica_size, there, replica, "on one node, which has", "refuses to start", "refuses-at-start"
-        )
+            placement.replica_size, there, replica, "on one node, which has", "refuses to start", "refuses-at-start",
+            hosts=nodes.value if enough else 0,
+        )  # fmt: skip
     if placement.ranks_per_host is None:
         return _of_ray(placement, gpus, nodes, sizes) if placement.executor == "ray" else None
     if placement.ranks_per_host > there:
@@ -169,6 +173,9 @@ def _advice(
     gpus: Located[int],
     legal: Legal | None,
 ) -> Iterator[str]:
+    if shortage.hosts:
+        yield f"--distributed-executor-backend ray, where the {shortage.hosts} nodes are one Ray cluster"
+        yield f"--nnodes {shortage.hosts}, with a --node-rank on each node and the --master-addr of the first"
     size = degrees[at]
     others = max(shortage.needed // max(size.value, 1), 1)
     most = shortage.there // others
