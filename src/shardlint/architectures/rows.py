@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from shardlint.architectures.schemes import Scheme
 from shardlint.findings import Piece, Unknown
 
 Stage = Literal["layer", "first", "last", "ends", "each"]
@@ -17,7 +18,11 @@ Stage = Literal["layer", "first", "last", "ends", "each"]
 ElementType = Literal["model", "float32", "int32"]
 """The type of a row's elements: `model` is the type that the engine builds the model in."""
 
-CacheKind = Literal["full", "sliding", "chunked"]
+CacheKind = Literal["full", "sliding", "chunked", "latent", "index"]
+"""Keys and values of all tokens, of the last ones or of a chunk; the latent of MLA; the keys of a sparse index."""
+
+CacheElement = Literal["cache", "model", "byte"]
+"""What an element of a cache is: of the cache's type, always of the model's, or a byte of a layout of its own."""
 
 Tower = Literal["none", "cut", "by_mode", "by_mode_or_uneven"]
 """Whether a row belongs to a vision or audio tower, and when that is whole on every rank instead of cut: never,
@@ -72,6 +77,8 @@ class Row(NamedTuple):
     """Set on one row of every layer that attends with a cache: some methods add scales to each of these."""
     renormalised: bool = False
     """Of experts: the router renormalises its top-k or is a sigmoid, which lets some cards take a padded kernel."""
+    scheme: Scheme | None = None
+    """How a quantised checkpoint stores the row; families leave it out, `quantisation.quantised` sets it."""
 
     @property
     def extents(self) -> tuple[Extent, ...]:
@@ -91,6 +98,7 @@ class CacheRow(NamedTuple):
     elements_per_head: int
     kind: CacheKind = "full"
     window: int | None = None
+    element: CacheElement = "cache"
 
 
 class Rows(NamedTuple):
