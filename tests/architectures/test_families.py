@@ -25,7 +25,13 @@ TINY: dict[str, Any] = {
     "torch_dtype": "bfloat16",
     "tie_word_embeddings": False,
 }
-EXPERTS = {"num_experts": 4, "num_local_experts": 4, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48}
+EXPERTS = {
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "moe_intermediate_size": 32,
+    "shared_expert_intermediate_size": 48,
+    "ffn_config": {"moe_num_experts": 4, "ffn_hidden_size": 32},
+}
 
 
 def geometry(architecture: str = "LlamaForCausalLM", **changes: Any) -> Geometry:

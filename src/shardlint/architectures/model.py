@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shardlint.facts import Geometry
@@ -79,6 +79,18 @@ class Model:
         value = self.odd(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise Missing(f"the config of {self.geometry.model_id} does not tell {key}")
+        return value
+
+    def part(self, key: str) -> Mapping[str, Any]:
+        """A part of the text config that is a dict of its own; empty where absent."""
+        value = self.odd(key)
+        return value if isinstance(value, Mapping) else {}
+
+    def part_number(self, part: str, key: str) -> int:
+        """A whole number above 0 that stands in a part of the text config of its own."""
+        value = self.part(part).get(key)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise Missing(f"the config of {self.geometry.model_id} does not tell {part}.{key}")
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from shardlint.architectures.model import Model
+from shardlint.architectures.model import MOST_LAYERS, Model
 
 MAX_WINDOW_LAYERS = 28
 """What Qwen's config classes take where the key is absent."""
@@ -38,6 +39,39 @@ def three_of_four_slide(model: Model) -> Sequence[int]:
 def all_but_each(model: Model, period: int) -> Sequence[int]:
     """All layers but the last of each `period`."""
     return tuple(layer for layer in model.layers if period < 1 or (layer + 1) % period)
+
+
+def each(model: Model, period: int) -> Sequence[int]:
+    """The last layer of each `period`; none where the period is 0."""
+    return tuple(layer for layer in model.layers if period and (layer + 1) % period == 0)
+
+
+def not_zero(model: Model, marks: Any, otherwise: Sequence[int]) -> Sequence[int]:
+    """The layers whose entry in a list of numbers is not 0; `otherwise` where there is no such list."""
+    if not isinstance(marks, list):
+        return otherwise
+    return tuple(layer for layer, mark in zip(model.layers, marks, strict=False) if mark)
+
+
+def deepseek_sparse_layers(model: Model) -> Sequence[int]:
+    """Each `moe_layer_freq`-th layer from the `first_k_dense_replace`-th on (DeepSeek, Kimi, GLM-4.5)."""
+    dense, step = model.odd_number("first_k_dense_replace", 0), model.odd_number("moe_layer_freq", 1)
+    return tuple(layer for layer in model.layers[dense:] if step and layer % step == 0)
+
+
+def ernie_sparse_layers(model: Model) -> Sequence[int]:
+    """Each `moe_layer_interval`-th layer of a range whose last layer counts."""
+    start, last = model.odd_number("moe_layer_start_index", 0), model.odd_number("moe_layer_end_index", MOST_LAYERS)
+    period = model.odd_number("moe_layer_interval", 1)
+    return tuple(layer for layer in each(model, period) if start <= layer <= last)
+
+
+def llama4_chunked_layers(model: Model) -> Sequence[int]:
+    """The layers with rotary positions: those marked in `no_rope_layers`, else all but each fourth."""
+    if not model.odd("attention_chunk_size"):
+        return ()
+    period = model.odd_number("no_rope_layer_interval", 4)
+    return not_zero(model, model.odd("no_rope_layers") or None, all_but_each(model, period))
 
 
 def qwen_sparse_layers(model: Model) -> Sequence[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.rows import CacheRow, Row, Rows
 from shardlint.layout.dtypes import ELEMENT_BYTES
 from shardlint.layout.layout import CacheShare
 from shardlint.layout.share import Division
@@ -50,14 +50,23 @@ class Holdings:
         """The caches of the layers of this stage."""
         shares = []
         for row in self.rows.caches:
-            elements = self.division.cache_elements(row)
+            elements, element_bytes = self.division.cache_elements(row), self._cache_element_bytes(row)
             layers = layers_between(row.layers, self.stages[stage])
-            if elements is None or self.cache_element_bytes is None:
+            if elements is None or element_bytes is None:
                 return None
             if layers:
-                per_token = elements * self.cache_element_bytes
+                per_token = elements * element_bytes
                 shares.append(CacheShare(layers, per_token, row.window, self.ranks_per_token))
         return tuple(shares)
+
+    def _cache_element_bytes(self, row: CacheRow) -> int | None:
+        match row.element:
+            case "cache":
+                return self.cache_element_bytes
+            case "model":
+                return None if self.model_bits is None else self.model_bits // 8
+            case "byte":
+                return 1
 
     def _sum(self, stage: int, expert_index: int, *, with_experts: bool) -> int | None:
         total = 0

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from shardlint.architectures.blocks.norms import norm
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.rows import CacheKind, CacheRow, Extent, Row
 
-HeadNorms = Literal["none", "per_head", "whole_width"]
-"""Norms of queries and keys: none, one as wide as a head, or one over all heads that no rank cuts."""
+HeadNorms = Literal["none", "per_head", "whole_width", "cut_with_the_heads"]
+"""Norms of queries and keys: none, one as wide as a head, one over all heads that no rank cuts, or that each cuts."""
 
 
 class Heads(NamedTuple):
@@ -31,6 +30,7 @@ def grouped_query(
     heads: Heads | None = None,
     layers: Sequence[int] | None = None,
     name: str = "model.layers.#.self_attn",
+    merged: str = "qkv_proj",
     output: str = "o_proj",
 ) -> tuple[Row, ...]:
     """Rows of the attention of every layer: merged Q, K and V, the output projection, and the head norms.
@@ -43,7 +43,7 @@ def grouped_query(
     queries = Extent(heads.queries, "query_head", heads.width * (2 if heads.gated else 1))
     hidden, inputs = Extent(model.hidden_size), Extent(heads.queries * heads.width, "row")
     return (
-        Row(f"{name}.qkv_proj", (queries, keys, keys), hidden, qkv_bias, layers),
+        Row(f"{name}.{merged}", (queries, keys, keys), hidden, qkv_bias, layers),
         Row(f"{name}.{output}", (hidden,), inputs, output_bias, layers),
         *_head_norms(name, heads, layers, head_norms),
     )
@@ -52,10 +52,14 @@ def grouped_query(
 def _head_norms(name: str, heads: Heads, layers: Sequence[int], head_norms: HeadNorms) -> tuple[Row, ...]:
     if head_norms == "none":
         return ()
-    queries, keys = (heads.queries, heads.keys) if head_norms == "whole_width" else (1, 1)
+    if head_norms == "cut_with_the_heads":
+        queries, keys = Extent(heads.queries, "query_head", heads.width), Extent(heads.keys, "kv_head", heads.width)
+    else:
+        counts = (heads.queries, heads.keys) if head_norms == "whole_width" else (1, 1)
+        queries, keys = (Extent(count * heads.width) for count in counts)
     return (
-        norm(f"{name}.q_norm", queries * heads.width, layers),
-        norm(f"{name}.k_norm", keys * heads.width, layers),
+        Row(f"{name}.q_norm", (queries,), layers=layers, quantisable=False),
+        Row(f"{name}.k_norm", (keys,), layers=layers, quantisable=False),
     )
 
 
@@ -71,8 +75,14 @@ def caches(model: Model, sliding: Sequence[int], layers: Sequence[int] | None = 
     return (cache(model, full), windowed) if full else (windowed,)
 
 
-def cache(model: Model, layers: Sequence[int], window: int | None = None, heads: Heads | None = None) -> CacheRow:
-    """Keys and values of some layers, of heads that are the model's where not given."""
+def cache(
+    model: Model,
+    layers: Sequence[int],
+    window: int | None = None,
+    heads: Heads | None = None,
+    kind: CacheKind | None = None,
+) -> CacheRow:
+    """Keys and values of some layers, of heads that are the model's where not given; with a window they slide."""
     heads = heads or Heads(model.heads, model.kv_heads, model.head_dim)
-    kind: CacheKind = "full" if window is None else "sliding"
+    kind = kind or ("full" if window is None else "sliding")
     return CacheRow(layers, Extent(heads.keys, "kv_head"), 2 * heads.width, kind, window)

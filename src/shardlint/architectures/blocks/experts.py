@@ -1,9 +1,10 @@
-"""Mixtures of experts: the router, and the experts as one weight in and one weight out."""
+"""Mixtures of experts: the router, the experts as one weight in and one weight out, and the shared experts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardlint.architectures.blocks.mlp import gated
 from shardlint.architectures.rows import ElementType, Extent, Row
 
 
@@ -13,18 +14,43 @@ def router(
     hidden_size: int,
     layers: Sequence[int],
     *,
+    bias: bool = False,
     element_type: ElementType = "model",
     quantisable: bool = False,
 ) -> Row:
     """The gate that every rank holds whole."""
     outs, contraction = (Extent(experts),), Extent(hidden_size)
-    return Row(name, outs, contraction, layers=layers, element_type=element_type, quantisable=quantisable)
+    return Row(name, outs, contraction, bias, layers, element_type=element_type, quantisable=quantisable)
 
 
-def gated_experts(name: str, experts: int, hidden_size: int, width: int, layers: Sequence[int]) -> tuple[Row, ...]:
+def correction_bias(name: str, experts: int, layers: Sequence[int]) -> Row:
+    """What is added to the scores to balance the experts, always in 32 bits."""
+    outs = (Extent(experts),)
+    return Row(f"{name}.e_score_correction_bias", outs, layers=layers, element_type="float32", quantisable=False)
+
+
+def gated_experts(
+    name: str, experts: int, hidden_size: int, width: int, layers: Sequence[int], *, bias: bool = False
+) -> tuple[Row, ...]:
     """Gate, up and down projection of `experts` experts, each `width` wide."""
-    column, number = Extent(width, "expert_width"), Extent(experts, "expert")
+    column, number, hidden = Extent(width, "expert_width"), Extent(experts, "expert"), Extent(hidden_size)
     return (
-        Row(f"{name}.w13", (column, column), Extent(hidden_size), layers=layers, experts=number),
-        Row(f"{name}.w2", (Extent(hidden_size),), column, layers=layers, experts=number),
+        Row(f"{name}.w13", (column, column), hidden, bias, layers, experts=number),
+        Row(f"{name}.w2", (hidden,), column, bias, layers, experts=number),
     )
+
+
+def shared_experts(
+    name: str,
+    hidden_size: int,
+    width: int,
+    layers: Sequence[int],
+    *,
+    bias: bool = False,
+    whole_under_sequence_parallel: bool = False,
+) -> tuple[Row, ...]:
+    """The MLP that every token goes through beside its experts; no rows where it has no width."""
+    if not width:
+        return ()
+    rows = gated(name, hidden_size, width, layers, bias=bias)
+    return tuple(row._replace(whole_under_sequence_parallel=whole_under_sequence_parallel) for row in rows)

@@ -9,7 +9,7 @@ from shardlint.architectures.blocks.ends import ends
 from shardlint.architectures.blocks.mlp import gated
 from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS, layer_norms
 from shardlint.architectures.model import Model
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.rows import CacheRow, Row, Rows
 
 Family = Callable[[Model], Rows]
 
@@ -38,11 +38,24 @@ def sparse(
     attention: Sequence[Row],
     feed_forward: Sequence[Row],
     *,
-    sliding: Sequence[int] = (),
+    norms: Sequence[str] = BEFORE_THE_BLOCKS,
     norm_bias: bool = False,
+    sliding: Sequence[int] = (),
+    cache_rows: tuple[CacheRow, ...] | None = None,
+    ends_on_every_stage: bool = True,
     head_bias: bool = False,
 ) -> Rows:
-    """A decoder with experts. All classes of this kind so far build their ends on every stage."""
-    norms = layer_norms(BEFORE_THE_BLOCKS, model.hidden_size, model.layers, bias=norm_bias)
-    last = ends(model, on_every_stage=True, norm_bias=norm_bias, head_bias=head_bias)
-    return Rows((*attention, *feed_forward, *norms, *last), caches(model, sliding), len(model.layers))
+    """A decoder with experts. `cache_rows` are given where its caches are not keys and values of the model's heads."""
+    layer = (*attention, *feed_forward, *layer_norms(norms, model.hidden_size, model.layers, bias=norm_bias))
+    last = ends(model, on_every_stage=ends_on_every_stage, norm_bias=norm_bias, head_bias=head_bias)
+    kept = caches(model, sliding) if cache_rows is None else cache_rows
+    return Rows((*layer, *last), kept, len(model.layers))
+
+
+def dense_beside(
+    model: Model, moe: Sequence[int], width_key: str = "intermediate_size", *, name: str = MLP, bias: bool = False
+) -> tuple[Row, ...]:
+    """The gated MLP of the layers that have no experts; no rows where all have."""
+    sparse_layers = frozenset(moe)
+    layers = tuple(layer for layer in model.layers if layer not in sparse_layers)
+    return gated(name, model.hidden_size, model.odd_number(width_key), layers, bias=bias) if layers else ()
