@@ -33,6 +33,27 @@ EXPERTS = {
     "ffn_config": {"moe_num_experts": 4, "ffn_hidden_size": 32},
 }
 
+VISION: dict[str, Any] = {
+    "depth": 4,
+    "num_hidden_layers": 4,
+    "hidden_size": 32,
+    "embed_dim": 32,
+    "mlp_ratio": 4,
+    "intermediate_size": 64,
+    "num_heads": 4,
+    "num_attention_heads": 4,
+    "patch_size": 2,
+    "image_size": 8,
+    "temporal_patch_size": 2,
+    "spatial_merge_size": 2,
+    "out_hidden_size": 64,
+    "num_position_embeddings": 16,
+    "projector_input_dim": 16,
+    "projector_output_dim": 16,
+    "vision_output_dim": 16,
+    "position_embedding_size": 16,
+}
+
 
 def geometry(architecture: str = "LlamaForCausalLM", **changes: Any) -> Geometry:
     return read(TINY | {"architectures": [architecture], "model_type": ""} | changes, "a/model")
@@ -55,7 +76,7 @@ def windows(found: Rows) -> dict[int, int | None]:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
-    found = rows(architecture, **EXPERTS, sliding_window=16)
+    found = rows(architecture, **EXPERTS, sliding_window=16, vision_config=VISION)
     assert found.layers == 8
     assert sorted(windows(found)) == list(range(8))
     assert {row.stage for row in found.weights} & {"first", "ends", "each"}

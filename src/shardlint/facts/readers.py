@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
+from shardlint.facts.class_defaults import class_of
 from shardlint.facts.reading import Reading
 from shardlint.findings import Located, Maybe, Unknown
 
@@ -323,10 +324,21 @@ def torch_dtype(reading: Reading) -> Maybe[str]:
 
 
 def tie_word_embeddings(reading: Reading) -> Maybe[bool]:
+    """Whether embedding and output head are one weight: the whole config's word and class count before the text's."""
     outer = reading.raw.get("tie_word_embeddings")
     if isinstance(outer, bool):
         return reading.top(outer, "tie_word_embeddings")
-    return reading.located("tie_word_embeddings") or reading.derived(False, "no tie_word_embeddings")
+    found = reading.written("tie_word_embeddings") or _tied_by_the_outer_class(reading)
+    return found or reading.located("tie_word_embeddings") or reading.derived(False, "no tie_word_embeddings")
+
+
+def _tied_by_the_outer_class(reading: Reading) -> Located[bool] | None:
+    """What the class of a config with parts takes where neither it nor its text model says."""
+    outer = class_of(str(reading.raw.get("model_type") or "")) if reading.path else None
+    if outer is None or "tie_word_embeddings" not in outer.defaults:
+        return None
+    tied = bool(outer.defaults["tie_word_embeddings"])
+    return Located(tied, reading.place(()), "tie_word_embeddings", "default", f"class default of {outer.name}")
 
 
 def quant_method(reading: Reading) -> Maybe[str | None]:

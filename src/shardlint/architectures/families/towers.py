@@ -1,0 +1,258 @@
+"""Models with a tower: the rows of the tower, and the family of the language model that stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from shardlint.architectures.blocks.tower import Bricks
+from shardlint.architectures.families import dense, experts
+from shardlint.architectures.families.decoders import Family
+from shardlint.architectures.model import Missing, Model
+from shardlint.architectures.part import Part
+from shardlint.architectures.rows import Row, Rows
+
+VisionTower = Callable[[Model, Part], Sequence[Row]]
+
+LANGUAGE_MODEL = "language_model."
+"""What vLLM puts before the names of the language model."""
+
+
+def beside(text: Family, tower: VisionTower) -> Family:
+    """A family with the tower that `vision_config` describes."""
+
+    def family(model: Model) -> Rows:
+        part = Part(model, "vision_config")
+        if not part.is_known:
+            raise Missing(f"the config of {model.geometry.model_id} does not tell vision_config")
+        rows = text(model)
+        language = (row._replace(name=LANGUAGE_MODEL + row.name) for row in rows.weights)
+        return rows._replace(weights=(*tower(model, part), *language))
+
+    return family
+
+
+def qwen2_vl(_: Model, vision: Part) -> tuple[Row, ...]:
+    """Qwen2-VL: LayerNorms, and `hidden_size` is the width that the merger puts out."""
+    tower, width, depth = Bricks("visual"), vision.number("embed_dim"), vision.number("depth")
+    return (
+        _patches(tower, vision, width, bias=False),
+        *_layer_norms(tower, ("blocks.#.norm1", "blocks.#.norm2"), width, depth),
+        *tower.attention(("blocks.#.attn.qkv", "blocks.#.attn.proj"), width, vision.number("num_heads"), depth),
+        *_plain_mlp(tower, "blocks.#.mlp", ("fc1", "fc2"), width, width * vision.number("mlp_ratio"), depth),
+        tower.whole("merger.ln_q", width, bias=True),
+        *_merger(tower, "merger", ("mlp.0", "mlp.2"), width, vision.number("hidden_size"), MERGED_PATCHES),
+    )
+
+
+MERGED_PATCHES = 4
+"""Patches that vLLM's Qwen2-VL merges into one, whatever the config says."""
+
+
+def qwen2_5_vl(_: Model, vision: Part) -> tuple[Row, ...]:
+    """Qwen2.5-VL, and EXAONE 4.5 whose tower has fewer KV heads: RMS norms and gated MLPs."""
+    tower, width, depth = Bricks("visual"), vision.number("hidden_size"), vision.number("depth")
+    heads, kv_heads = vision.number("num_heads"), vision.odd("num_key_value_heads")
+    attention = ("blocks.#.attn.qkv", "blocks.#.attn.proj")
+    return (
+        _patches(tower, vision, width, bias=False),
+        tower.whole("blocks.#.norm1", width, times=depth),
+        tower.whole("blocks.#.norm2", width, times=depth),
+        *tower.attention(attention, width, heads, depth, kv_heads=kv_heads),
+        *_gated_mlp(tower, "blocks.#.mlp", width, vision.number("intermediate_size"), depth, bias=True),
+        tower.whole("merger.ln_q", width),
+        *_merger(tower, "merger", ("mlp.0", "mlp.2"), width, vision.number("out_hidden_size"), _merged(vision)),
+    )
+
+
+def qwen3_vl(_: Model, vision: Part) -> tuple[Row, ...]:
+    """Qwen3-VL and Qwen3.5: positions are learnt, and each deepstack layer has a merger of its own."""
+    tower, width, depth = Bricks("visual"), vision.number("hidden_size"), vision.number("depth")
+    deep, output, patches = _deepstack(vision), vision.number("out_hidden_size"), _merged(vision)
+    names = ("linear_fc1", "linear_fc2")
+    rows = (
+        _patches(tower, vision, width, bias=True),
+        tower.whole("pos_embed", vision.number("num_position_embeddings"), width),
+        *_layer_norms(tower, ("blocks.#.norm1", "blocks.#.norm2"), width, depth),
+        *tower.attention(("blocks.#.attn.qkv", "blocks.#.attn.proj"), width, vision.number("num_heads"), depth),
+        *_plain_mlp(tower, "blocks.#.mlp", names, width, vision.number("intermediate_size"), depth),
+        tower.whole("merger.norm", width, bias=True),
+        *_merger(tower, "merger", names, width, output, patches),
+    )
+    if not deep:
+        return rows
+    name = "deepstack_merger_list.#"
+    return (
+        *rows,
+        tower.whole(f"{name}.norm", width * patches, bias=True, times=deep),
+        *_merger(tower, name, names, width, output, patches, times=deep),
+    )
+
+
+def _deepstack(vision: Part) -> int:
+    """Layers whose output goes to the language model past the others."""
+    indexes = vision.odd("deepstack_visual_indexes", QWEN3_VL_DEEPSTACK if _is_qwen3_vl(vision) else ())
+    return len(indexes) if isinstance(indexes, (list, tuple)) else 0
+
+
+QWEN3_VL_DEEPSTACK = (8, 16, 24)
+"""What Qwen3-VL's config class takes where the key is absent."""
+
+
+def _is_qwen3_vl(vision: Part) -> bool:
+    return str(vision.odd("model_type", "")).startswith("qwen3_vl")
+
+
+def siglip(model: Model, vision: Part) -> tuple[Row, ...]:
+    """SigLIP with Gemma 3's projector: always cut, for vLLM's class knows no encoder data parallelism."""
+    tower = Bricks("vision_tower.vision_model", "cut")
+    width, inner, depth = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_hidden_layers"))
+    side = vision.number("image_size") // vision.number("patch_size")
+    attention = ("encoder.layers.#.self_attn.qkv_proj", "encoder.layers.#.self_attn.out_proj")
+    packed = width % 64 == 0 and inner % 64 == 0
+    mlp = _plain_mlp(tower, "encoder.layers.#.mlp", ("fc1", "fc2"), width, inner, depth)
+    projector = Bricks("multi_modal_projector", "cut")
+    return (
+        _pixels(tower, "embeddings.patch_embedding", vision, width, bias=True),
+        tower.whole("embeddings.position_embedding", side * side, width),
+        *tower.attention(attention, width, vision.number("num_attention_heads"), depth),
+        *(row._replace(quantisable=packed) for row in mlp),
+        *_layer_norms(tower, ("encoder.layers.#.layer_norm1", "encoder.layers.#.layer_norm2"), width, depth),
+        tower.whole("post_layernorm", width, bias=True),
+        projector.whole("mm_input_projection_weight", width, model.hidden_size),
+        projector.whole("mm_soft_emb_norm", width),
+    )
+
+
+def pixtral(model: Model, vision: Part) -> tuple[Row, ...]:
+    """Pixtral's tower with Mistral 3's projector, whose two linear layers are always cut."""
+    tower, raw = Bricks("vision_tower"), model.geometry.raw
+    width, depth = vision.number("hidden_size"), vision.number("num_hidden_layers")
+    name, bias = "transformer.layers.#", bool(raw.get("multimodal_projector_bias"))
+    attention = (f"{name}.attention.qkv_proj", f"{name}.attention.o_proj")
+    merged, projector = raw.get("spatial_merge_size", 2), Bricks("multi_modal_projector", "cut")
+    return (
+        _pixels(tower, "patch_conv", vision, width, bias=False),
+        tower.whole("ln_pre", width),
+        tower.whole(f"{name}.attention_norm", width, times=depth),
+        tower.whole(f"{name}.ffn_norm", width, times=depth),
+        *tower.attention(attention, width, vision.number("num_attention_heads"), depth, bias=False),
+        *_gated_mlp(tower, f"{name}.feed_forward", width, vision.number("intermediate_size"), depth, bias=False),
+        projector.whole("norm", width),
+        projector.whole("patch_merger.merging_layer", width, width * merged**2),
+        projector.column("linear_1", model.hidden_size, width, bias=bias),
+        projector.row("linear_2", model.hidden_size, model.hidden_size, bias=bias),
+    )
+
+
+def llama4(model: Model, vision: Part) -> tuple[Row, ...]:
+    """Llama 4's tower, which no method of quantisation touches, and its projector, which is always cut."""
+    tower, depth = Bricks("vision_model"), vision.number("num_hidden_layers")
+    width, inner, heads = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
+    patch, side = vision.number("patch_size"), vision.number("image_size") // vision.number("patch_size")
+    name, output = "model.layers.#", vision.number("vision_output_dim")
+    attention = (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.o_proj")
+    adapter = (inner, vision.number("projector_input_dim"), vision.number("projector_output_dim"))
+    norms = (f"{name}.input_layernorm", f"{name}.post_attention_layernorm")
+    rows = (
+        tower.whole("class_embedding", width),
+        tower.whole("positional_embedding_vlm", side * side + 1, width),
+        tower.column("patch_embedding.linear", width, vision.number("num_channels") * patch * patch, bias=False),
+        *_layer_norms(tower, ("layernorm_pre", "layernorm_post"), width, 1),
+        *_layer_norms(tower, norms, width, depth),
+        *tower.attention(attention, width, heads, depth),
+        *_plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, inner, depth),
+        tower.column("vision_adapter.mlp.fc1", adapter[1], adapter[0], bias=False),
+        tower.row("vision_adapter.mlp.fc2", adapter[2], adapter[1], bias=False),
+        Bricks("multi_modal_projector", "cut").column("linear_1", model.hidden_size, output, bias=False),
+    )
+    return tuple(row._replace(quantisable=False) for row in rows)
+
+
+def kimi_k25(model: Model, vision: Part) -> tuple[Row, ...]:
+    """Kimi-K2.5's MoonViT: whole on every rank where its heads do not divide; the projector always is."""
+    tower, depth = Bricks("vision_tower", "by_mode_or_uneven"), vision.number("num_hidden_layers")
+    width, inner, heads = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
+    name, projector = "encoder.blocks.#", Bricks("mm_projector", "by_mode_or_uneven")
+    positions = vision.number("pos_emb_height", vision.number("init_pos_emb_height", 64)) * vision.number(
+        "pos_emb_width", vision.number("init_pos_emb_width", 64)
+    )
+    patches = width * _merge_kernel(vision)
+    rows = (
+        _pixels(tower, "patch_embed.proj", vision, width, bias=True),
+        tower.whole("patch_embed.pos_emb", positions, width),
+        *_layer_norms(tower, (f"{name}.norm0", f"{name}.norm1"), width, depth),
+        *_plain_mlp(tower, f"{name}.mlp", ("fc0", "fc1"), width, inner, depth),
+        *tower.attention((f"{name}.wqkv", f"{name}.wo"), width, heads, depth),
+        tower.whole("encoder.final_layernorm", width, bias=True),
+        projector.whole("pre_norm", width, bias=True),
+        projector.whole("linear_1", patches, patches, bias=True),
+        projector.whole("linear_2", model.hidden_size, patches, bias=True),
+    )
+    return tuple(row._replace(quantisable=False) for row in rows)
+
+
+def _merge_kernel(vision: Part) -> int:
+    """Patches that the projector takes as one."""
+    kernel = vision.odd("merge_kernel_size", (2, 2))
+    if not isinstance(kernel, (list, tuple)) or not all(isinstance(side, int) for side in kernel):
+        raise Missing(f"merge_kernel_size of the vision_config of {vision.model_id} is {kernel!r}")
+    height, width = kernel
+    return int(height * width)
+
+
+def _patches(tower: Bricks, vision: Part, width: int, *, bias: bool) -> Row:
+    """The convolution that takes patches of some frames in."""
+    taken = vision.number("in_channels", 3) * vision.number("temporal_patch_size") * vision.number("patch_size") ** 2
+    return tower.whole("patch_embed.proj", width, taken, bias=bias)
+
+
+def _pixels(tower: Bricks, name: str, vision: Part, width: int, *, bias: bool) -> Row:
+    """The convolution that takes patches of one image in."""
+    return tower.whole(name, width, vision.number("num_channels", 3) * vision.number("patch_size") ** 2, bias=bias)
+
+
+def _layer_norms(tower: Bricks, names: Sequence[str], width: int, depth: int) -> tuple[Row, ...]:
+    return tuple(tower.whole(name, width, bias=True, times=depth) for name in names)
+
+
+def _plain_mlp(tower: Bricks, name: str, names: tuple[str, str], width: int, inner: int, depth: int) -> tuple[Row, Row]:
+    first, second = names
+    return (
+        tower.column(f"{name}.{first}", inner, width, times=depth),
+        tower.row(f"{name}.{second}", width, inner, times=depth),
+    )
+
+
+def _gated_mlp(tower: Bricks, name: str, width: int, inner: int, depth: int, *, bias: bool) -> tuple[Row, Row]:
+    return (
+        tower.column(f"{name}.gate_up_proj", inner, width, bias=bias, times=depth, merged=2),
+        tower.row(f"{name}.down_proj", width, inner, bias=bias, times=depth),
+    )
+
+
+def _merged(vision: Part) -> int:
+    return vision.number("spatial_merge_size") ** 2
+
+
+def _merger(
+    tower: Bricks, name: str, names: tuple[str, str], width: int, output: int, patches: int, times: int = 1
+) -> tuple[Row, Row]:
+    """Two linear layers that make one token of the language model out of `patches` patches."""
+    first, second = names
+    inner = width * patches
+    return (
+        tower.column(f"{name}.{first}", inner, inner, times=times),
+        tower.row(f"{name}.{second}", output, inner, times=times),
+    )
+
+
+FAMILIES: Mapping[str, Family] = {
+    "Exaone4_5_ForConditionalGeneration": beside(dense.exaone4, qwen2_5_vl),
+    "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip),
+    "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral),
+    "Qwen2VLForConditionalGeneration": beside(dense.qwen2, qwen2_vl),
+    "Qwen2_5_VLForConditionalGeneration": beside(dense.qwen2, qwen2_5_vl),
+    "Qwen3VLForConditionalGeneration": beside(dense.qwen3, qwen3_vl),
+    "Qwen3VLMoeForConditionalGeneration": beside(experts.qwen3_moe, qwen3_vl),
+}
+"""Architecture class -> family."""

@@ -1,0 +1,49 @@
+"""A part of a config beside the language model (the vision tower's), read as its config class reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shardlint.architectures.model import Missing, Model
+from shardlint.facts.class_defaults import ConfigClass, class_of
+from shardlint.facts.geometry import NOTHING
+
+
+class Part:
+    """One nested dict of a config: written keys first, then the defaults of its class."""
+
+    def __init__(self, model: Model, key: str) -> None:
+        raw = model.geometry.raw
+        written = raw.get(key)
+        self.name = key
+        self.model_id = model.geometry.model_id
+        self._written: Mapping[str, Any] = written if isinstance(written, Mapping) else NOTHING
+        self._class = _class_of(self._written, model.geometry.model_type, key)
+        self.is_known = isinstance(written, Mapping) or bool(self._class.name)
+
+    def odd(self, key: str, default: Any = None) -> Any:
+        """The value of a key; where it is absent or null that of the class, else `default`."""
+        kept_as = self._class.spellings.get(key, key)
+        written = self._written.get(key, self._written.get(kept_as))
+        found = self._class.defaults.get(kept_as) if written is None else written
+        return default if found is None else found
+
+    def number(self, key: str, default: int | None = None) -> int:
+        """Such a value where it must be a whole number of at least 1."""
+        value = self.odd(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise Missing(f"the config of {self.model_id} does not tell {key} of its {self.name}")
+        return value
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """Such a value where it is yes or no."""
+        return bool(self.odd(key, default))
+
+
+def _class_of(written: Mapping[str, Any], outer: str, key: str) -> ConfigClass:
+    """The class that the part is read by: its own where it names one that is known, else what the whole says of it."""
+    whole = class_of(outer)
+    names = (written.get("model_type"), whole.parts.get(key) if whole else None)
+    found = (class_of(name) for name in names if isinstance(name, str))
+    return next((one for one in found if one is not None), ConfigClass(""))
