@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
-from shardlint.findings import Maybe, Unknown
+from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _devices
 from shardlint.manifests._compose_cards import reserved
 from shardlint.manifests._compose_service import Project, Service, bases
-from shardlint.manifests._dotenv import variables_of
+from shardlint.manifests._dotenv import raw_variables_of, variables_of
 from shardlint.manifests._objects import text
 from shardlint.manifests._splices import word_of
 from shardlint.manifests._started import started
@@ -46,17 +47,27 @@ def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
 def _environment(service: Service) -> dict[str, Maybe[str]]:
     env: dict[str, Maybe[str]] = {}
     for layer in reversed(service.layers):
-        for path in _env_files(layer.get("env_file")):
-            beside = service.project.sibling(path)
-            env.update(variables_of(beside) if isinstance(beside, Source) else {})
+        for entry in _entries(layer.get("env_file")):
+            env.update(_of_file(entry, service.project, env))
         env.update(_written(layer.get("environment"), service.project))
     return env
 
 
-def _env_files(node: Node | None) -> Iterator[str]:
+def _entries(node: Node | None) -> Iterator[Node]:
     for entry in node if isinstance(node, Sequence) else (node,):
-        if path := text(entry) or (text(entry.get("path")) if entry is not None else ""):
-            yield path
+        if entry is not None:
+            yield entry
+
+
+def _of_file(entry: Node, project: Project, before: EnvMapping[str, Maybe[str]]) -> dict[str, Maybe[str]]:
+    """The variables of one `env_file`: a path, or `path` and `format`."""
+    path = project.word(entry.get("path") or entry)
+    file = project.sibling(path.value) if isinstance(path, Located) else None
+    if not isinstance(file, Source):
+        return {}
+    if text(entry.get("format")) == "raw":
+        return dict(raw_variables_of(file, {}))
+    return variables_of(file, {**project.variables, **before})
 
 
 def _written(node: Node | None, project: Project) -> Iterator[tuple[str, Maybe[str]]]:

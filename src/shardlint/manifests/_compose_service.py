@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from typing import NamedTuple
 
 from shardlint.findings import Maybe, Unknown
@@ -12,7 +11,7 @@ from shardlint.manifests._objects import text
 from shardlint.manifests._splices import word_of
 from shardlint.text.documents import documents
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
-from shardlint.text.source import Fragment, Library, Source
+from shardlint.text.source import Fragment, Library, Source, beside
 
 _DEPTH = 8
 """Services that extend services that are followed."""
@@ -27,14 +26,14 @@ class Project:
         self._variables: dict[str, Maybe[str]] | None = None
 
     def sibling(self, path: str) -> Source | Unknown:
-        return self.library.sibling(posixpath.join(posixpath.dirname(self.source.path), path))
+        return self.library.sibling(beside(self.source.path, path))
 
     @property
     def variables(self) -> dict[str, Maybe[str]]:
         """Those of the `.env` file beside it."""
         if self._variables is None:
-            beside = self.sibling(".env")
-            self._variables = variables_of(beside) if isinstance(beside, Source) else {}
+            file = self.sibling(".env")
+            self._variables = variables_of(file, {}) if isinstance(file, Source) else {}
         return self._variables
 
     def fragment(self, scalar: Scalar) -> Fragment:

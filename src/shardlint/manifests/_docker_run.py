@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shardlint.deployment import Word
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices, _docker
+from shardlint.manifests import _devices, _docker, _dotenv
+from shardlint.text.source import Source
 
 PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
 _VERBS = frozenset({"run", "create"})
@@ -62,9 +63,15 @@ class DockerRun:
         values = self.options.get(name)
         return values[-1] if values else None
 
-    def environment(self, outer: Mapping[str, Maybe[str]]) -> dict[str, Maybe[str]]:
-        """The container's variables; `-e NAME` alone takes the caller's."""
+    def environment(
+        self, outer: Mapping[str, Maybe[str]], files: Callable[[str], Source | Unknown]
+    ) -> dict[str, Maybe[str]]:
+        """The container's variables: those of `--env-file`, then `-e`; `-e NAME` alone takes the caller's."""
         env: dict[str, Maybe[str]] = {}
+        for word in self.options.get("env-file", []):
+            file = files(word.value) if isinstance(word, Located) else word
+            if isinstance(file, Source):
+                env.update(_dotenv.raw_variables_of(file, outer))
         for word in self.options.get("env", []):
             name, equals, _ = text_of(word).strip("\"'").partition("=")
             env[name] = after(word, len(name) + 1) if equals else outer.get(name, _of_caller(word))

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from shardlint import manifests
 from shardlint.deployment import Launch
-from shardlint.findings import Problem
+from shardlint.findings import Problem, Unknown
 from shardlint.manifests import _devices, _docker_run
 from shardlint.manifests._started import first_word, script_index
 from shardlint.text import shell
-from shardlint.text.source import Fragment, Library, Source
+from shardlint.text.source import Fragment, Library, Source, beside
 
 
 def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launch | Problem]:
     """The launches of every command, each named after the file, and what of the script could not be read."""
     name = script.source.path.replace("\\", "/").rpartition("/")[2]
     base = Launch(name, "script", form, script.span(0, 0), unit=name)
-    read = shell.read(script, {})
+    files = partial(_beside, script.source, library)
+    read = shell.read(script, {}, files=files)
     yield from read.problems
     for command in read.commands:
         if command.words:
-            yield from _of_command(command, base)
+            yield from _of_command(command, base, files)
         for heredoc in command.heredocs:
             yield from _inside(heredoc, library)
 
 
-def _of_command(command: shell.Command, base: Launch) -> Iterator[Launch]:
+def _beside(script: Source, library: Library, path: str) -> Source | Unknown:
+    return library.sibling(beside(script.path, path))
+
+
+def _of_command(command: shell.Command, base: Launch, files: shell.Files) -> Iterator[Launch]:
     base = base._replace(at=first_word(command), argv=command.words, env=command.env, conditional=command.conditional)
     run = _docker_run.read(command.words)
     if run is None:
         yield base._replace(gpus_per_pod=_devices.usable(None, base.env))
     else:
-        yield from _of_container(run, command, base)
+        yield from _of_container(run, command, base, files)
 
 
-def _of_container(run: _docker_run.DockerRun, command: shell.Command, base: Launch) -> Iterator[Launch]:
+def _of_container(
+    run: _docker_run.DockerRun, command: shell.Command, base: Launch, files: shell.Files
+) -> Iterator[Launch]:
     """`docker run`: its words, or the commands of the script that a shell in the container is given."""
-    env = run.environment(command.env)
+    env = run.environment(command.env, files)
     given = run.cards(env)
     unit = f"{base.unit}:{base.at.line}:{base.at.column}"
     base = base._replace(unit=unit, env=env, image=run.image, gpus_per_pod=given)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from shardlint.findings import Maybe, Problem, Span, Unknown
 from shardlint.text.arithmetic import calculate
 from shardlint.text.prefixes import ASSIGNMENT, command_start, name_of, shell_text
-from shardlint.text.source import Fragment
+from shardlint.text.source import Fragment, Source
 from shardlint.text.variables import Variables
 from shardlint.text.words import (
     Array,
@@ -28,6 +28,7 @@ from shardlint.text.words import (
     fields,
     given,
     hole_of,
+    path_of,
     text_of,
     value_of,
     word_of,
@@ -48,6 +49,8 @@ MAX_DEPTH: Final = 60
 """Statements inside statements, scripts in scripts included."""
 MAX_SCRIPTS: Final = 6
 """`bash -c "bash -c ..."`."""
+MAX_SOURCES: Final = 50
+"""Files of variables that one script takes in, those of such files included."""
 
 
 class Command(NamedTuple):
@@ -74,19 +77,31 @@ class Script(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
+Files = Callable[[str], Source | Unknown]
+"""A file that a script names, by its path; relative ones are looked for beside the script."""
+
+
+def _no_files(path: str) -> Unknown:
+    return Unknown(f"{path} was not looked for")
+
+
 def read(
-    fragment: Fragment, env: Mapping[str, Word] | None = None, arguments: Sequence[Fragment] | None = None
+    fragment: Fragment,
+    env: Mapping[str, Word] | None = None,
+    arguments: Sequence[Fragment] | None = None,
+    files: Files = _no_files,
 ) -> Script:
     """Reads a script as bash would run it, as far as its text tells.
 
     `env` is what is set before it starts (all of it exported); `arguments` its positional parameters, None where
-    they are not known. Never raises for what the script says.
+    they are not known; `files` those that it may take variables from (`source x.env`). Never raises for what the
+    script says.
     """
     variables = Variables(arguments=None if arguments is None else [_verbatim(text) for text in arguments])
     for name, word in (env or {}).items():
         variables.values[name] = given(word, fragment.source)
         variables.exported.add(name)
-    run = _Run()
+    run = _Run(files)
     reader = _Reader(fragment, variables, run, 0)
     reader.script()
     after = {name: value_of(value) for name, value in reader.variables.values.items() if not isinstance(value, list)}
@@ -109,10 +124,14 @@ def _parser() -> Parser:
 class _Run:
     """What all scripts inside one another share."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files) -> None:
+        self.files: Final = files
         self.commands: list[Command] = []
         self.problems: list[Problem] = []
         self.steps = 0
+        self.sources = 0
+        self.open: frozenset[str] = frozenset()
+        """Paths of the files that are being read one inside another."""
         self.stopped = False
 
     def stop(self, span: Span, why: str) -> None:
@@ -422,6 +441,8 @@ class _Reader:
         exports = kind == "export" or any(option.startswith("-") and "x" in option for option in options)
         removes = kind == "export" and any(option.startswith("-") and "n" in option for option in options)
         for child in node.named_children:
+            if child.type == "command_substitution" and exports:
+                self._export_output(child)
             if child.type == "variable_assignment":
                 self._assignment(child)
                 child = child.child_by_field_name("name") or child
@@ -592,6 +613,38 @@ class _Reader:
         reader._depth = self._depth
         reader.script()
 
+    # Files that variables come from
+
+    def _source(self, words: list[_Field]) -> None:
+        """`source FILE`: the variables that it sets; the commands in it are looked at where it is read itself."""
+        if len(words) > 1:
+            self._take_variables(path_of(words[1].value))
+
+    def _take_variables(self, path: str | None) -> None:
+        file = self._run.files(path) if path is not None else None
+        if not isinstance(file, Source) or file.path in self._run.open or self._run.sources >= MAX_SOURCES:
+            return
+        run = _Run(self._run.files)
+        run.steps, run.sources, run.open = self._run.steps, self._run.sources + 1, self._run.open | {file.path}
+        arguments = self.variables.arguments
+        _Reader(Fragment.whole(file), self.variables, run, self._scripts + 1).script()
+        self.variables.arguments = arguments
+        self._run.steps, self._run.sources = run.steps, run.sources
+
+    def _export_output(self, node: Node) -> None:
+        """`export $(grep -v '^#' .env | xargs)`: the lines of the file, exported."""
+        named = _ENV_FILE.search(self._text(node))
+        before, self.variables.export_all = self.variables.export_all, True
+        self._take_variables(named[0] if named else None)
+        self.variables.export_all = before
+
+    def _is_there(self, node: Node) -> bool | None:
+        """Whether a file is found that a script which takes variables from files asks for."""
+        if not _SOURCES.search(self.fragment.text):
+            return None
+        path = path_of(self._pieces(*self._range(node)))
+        return True if path is not None and isinstance(self._run.files(path), Source) else None
+
     # Builtins that change variables
 
     def _set(self, words: list[_Field]) -> None:
@@ -646,6 +699,8 @@ class _Reader:
             if operator == "!":
                 inner = self._holds(node.children[1])
                 return None if inner is None else not inner
+            if operator in ("-f", "-e", "-r", "-s"):
+                return self._is_there(node.children[1])
             text = self._operand(node.children[1])
             return None if text is None or operator not in ("-z", "-n") else (not text) == (operator == "-z")
         if node.type == "binary_expression" and len(node.children) == 3:
@@ -665,6 +720,8 @@ class _Reader:
         return None
 
 
+_SOURCES = re.compile(r"(?:^|[\s;&(])(?:source|\.)[ \t]")
+_ENV_FILE = re.compile(r"[\w./-]*\.env\b[\w.-]*", re.ASCII)
 _LET = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)([^=]+)", re.ASCII)
 _CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%]?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -691,6 +748,8 @@ _STATEMENTS: Final[dict[str, Callable[[_Reader, Node], None]]] = {
 }
 
 _BUILTINS: Final[dict[str, Callable[[_Reader, list[_Field]], None]]] = {
+    "source": _Reader._source,
+    ".": _Reader._source,
     "set": _Reader._set,
     "shift": _Reader._shift,
     "read": _Reader._read,

@@ -77,6 +77,18 @@ def hole_of(value: Iterable[Piece]) -> Unknown | None:
     return next((piece.hole for piece in value if piece.hole is not None), None)
 
 
+_OWN_FOLDER = re.compile(r"dirname|BASH_SOURCE|\$\{0%")
+
+
+def path_of(value: Sequence[Piece]) -> str | None:
+    """A path that a script names; what works out the script's own folder before it is left out. None: not known."""
+    if not value or value[0].hole is None:
+        return None if hole_of(value) is not None else text_of(value)
+    rest = value[1:]
+    in_own_folder = _OWN_FOLDER.search(value[0].hole.spelled) and text_of(rest).startswith("/")
+    return text_of(rest).lstrip("/") if in_own_folder and hole_of(rest) is None else None
+
+
 def given(word: Maybe[str], source: Source) -> Value:
     """A value from outside the script (a container's env); placed exactly where it stands in the same file."""
     if isinstance(word, Unknown):
