@@ -122,6 +122,8 @@ class TestExitCodes:
             (("--models", "config.json", "good.yaml"), "this is the config.json of one model"),
             (("--config", "gone.toml", "good.yaml"), "gone.toml: No such file"),
             (("explain", "SL999"), "no rule is called SL999"),
+            (("explain", "tp-heads"), "tp-heads is the name of a family or group, whose rules are: query-heads\n"),
+            (("explain", "sl4"), "expert-parallel-dense"),
             (("inspect",), "the following arguments are required: PATH"),
         ],
     )

@@ -14,6 +14,8 @@ def rule_called(word: str, rules: Sequence[Rule]) -> Rule:
     """The rule of that code or name. Raises CannotRun, with the nearest names, where there is none."""
     rule = find(word, rules)
     if rule is None:
+        if members := [rule.name for rule in rules if word == rule.family or rule.code[:3] == word.upper()]:
+            raise CannotRun(f"{word} is the name of a family or group, whose rules are: {', '.join(members)}")
         raise CannotRun(f"no rule is called {word}{_nearest(word, rules)}")
     return rule
 
