@@ -28,6 +28,10 @@ Tower = Literal["none", "cut", "by_mode", "by_mode_or_uneven"]
 """Whether a row belongs to a vision or audio tower, and when that is whole on every rank instead of cut: never,
 under `--mm-encoder-tp-mode data`, or also by itself where its heads do not divide."""
 
+SequenceParallel = Literal["cut", "whole", "whole_without_stages"]
+"""What sequence-parallel MoE layers (TP and DP with expert parallelism) do to a row: nothing, or every rank holds it
+whole, in some classes only where there are no pipeline stages."""
+
 AttentionKind = Literal["grouped", "latent"]
 """Attention whose heads share keys and values (MHA, GQA, MQA), and MLA."""
 
@@ -71,8 +75,7 @@ class Row(NamedTuple):
     experts: Extent = ONE
     fuses: tuple[str, ...] = ()
     tower: Tower = "none"
-    whole_under_sequence_parallel: bool = False
-    """Whole on every rank where the MoE layers work sequence-parallel (TP and DP with expert parallelism)."""
+    under_sequence_parallel: SequenceParallel = "cut"
     attention: AttentionKind | None = None
     """Set on one row of every layer that attends with a cache: some methods add scales to each of these."""
     renormalised: bool = False
@@ -101,6 +104,29 @@ class CacheRow(NamedTuple):
     element: CacheElement = "cache"
 
 
+StateElement = Literal["model", "float32"]
+"""The type of a state's elements: the model's own, or 32 bits whatever that is."""
+
+
+class StatePart(NamedTuple):
+    """One tensor of a recurrent state: `times` vectors of these extents, which ranks cut as they cut weights."""
+
+    extents: tuple[Extent, ...]
+    times: int = 1
+    element: StateElement = "model"
+
+
+class StateRow(NamedTuple):
+    """What one sequence costs in each of `layers` that keep a recurrent state, however long it is.
+
+    The engine makes the cache's pages as large as a state, in whole multiples of `page_multiple` tokens.
+    """
+
+    layers: Sequence[int]
+    parts: tuple[StatePart, ...]
+    page_multiple: int = 16
+
+
 class Rows(NamedTuple):
     """All rows of one model. `layers` is the number of decoder layers that pipeline stages are made of.
 
@@ -114,3 +140,4 @@ class Rows(NamedTuple):
     layers: int
     bytes_unknown: Unknown | None = None
     renames: tuple[tuple[str, str], ...] = ()
+    states: tuple[StateRow, ...] = ()

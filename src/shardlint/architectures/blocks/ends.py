@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from shardlint.architectures.model import Model
 from shardlint.architectures.rows import Extent, Row, Stage
 
 
+class EndStages(NamedTuple):
+    """The pipeline stages that build embedding, output head and final norm."""
+
+    embedding: Stage
+    head: Stage
+    norm: Stage
+
+
+EACH_STAGE = EndStages("each", "each", "each")
+
+
 def ends(
-    model: Model, *, on_every_stage: bool = False, norm_bias: bool = False, head_bias: bool = False
+    model: Model,
+    *,
+    on_every_stage: bool = False,
+    stages: EndStages | None = None,
+    norm_name: str = "model.norm",
+    norm_bias: bool = False,
+    head_bias: bool = False,
+    tied: bool | None = None,
 ) -> tuple[Row, ...]:
     """Embedding, final norm and output head.
 
     With tied embeddings there is no output head, and the last stage holds the embedding too.  Some classes build
-    all three on every pipeline stage (`on_every_stage`), needed there or not.
+    all three on every pipeline stage (`on_every_stage`), needed there or not, and some only one or two (`stages`).
+    `tied` is what the class makes of it where it does not ask the config.
     """
-    norm_stage: Stage = "each" if on_every_stage else "last"
-    embedding_stage: Stage = "each" if on_every_stage else "ends" if model.tied_embeddings else "first"
+    tied = model.tied_embeddings if tied is None else tied
+    if stages is None:
+        first = EndStages("ends" if tied else "first", "last", "last")
+        stages = EACH_STAGE if on_every_stage else first
     vocabulary, hidden = Extent(model.vocabulary, "vocabulary"), Extent(model.hidden_size)
     rows = (
-        Row("model.embed_tokens", (vocabulary,), hidden, stage=embedding_stage, quantisable=False),
-        Row("model.norm", (hidden,), bias=norm_bias, stage=norm_stage, quantisable=False),
+        Row("model.embed_tokens", (vocabulary,), hidden, stage=stages.embedding, quantisable=False),
+        Row(norm_name, (hidden,), bias=norm_bias, stage=stages.norm, quantisable=False),
     )
-    if model.tied_embeddings:
+    if tied:
         return rows
-    return (*rows, Row("lm_head", (vocabulary,), hidden, head_bias, stage=norm_stage))
+    return (*rows, Row("lm_head", (vocabulary,), hidden, head_bias, stage=stages.head))
