@@ -59,6 +59,16 @@ def deepseek_sparse_layers(model: Model) -> Sequence[int]:
     return tuple(layer for layer in model.layers[dense:] if step and layer % step == 0)
 
 
+def indexed_layers(model: Model) -> Sequence[int]:
+    """The layers that have an indexer of their own instead of sharing the one before (DeepSeek V3.2, GLM-5)."""
+    pattern, period = model.odd("index_topk_pattern"), model.odd_number("index_topk_freq", 1)
+    if isinstance(pattern, (str, list)):
+        marks = [*pattern[: len(model.layers)], *"F" * (len(model.layers) - len(pattern))]
+        return tuple(layer for layer, mark in zip(model.layers, marks, strict=True) if mark != "S")
+    past = model.odd_number("index_skip_topk_offset", 2) - 1
+    return tuple(layer for layer in model.layers if period and max(layer - past, 0) % period == 0)
+
+
 def ernie_sparse_layers(model: Model) -> Sequence[int]:
     """Each `moe_layer_interval`-th layer of a range whose last layer counts."""
     start, last = model.odd_number("moe_layer_start_index", 0), model.odd_number("moe_layer_end_index", MOST_LAYERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardlint.architectures.blocks.mlp import gated
-from shardlint.architectures.rows import ElementType, Extent, Row
+from shardlint.architectures.rows import ElementType, Extent, Row, SequenceParallel
 
 
 def router(
@@ -47,10 +47,10 @@ def shared_experts(
     layers: Sequence[int],
     *,
     bias: bool = False,
-    whole_under_sequence_parallel: bool = False,
+    under_sequence_parallel: SequenceParallel = "cut",
 ) -> tuple[Row, ...]:
     """The MLP that every token goes through beside its experts; no rows where it has no width."""
     if not width:
         return ()
     rows = gated(name, hidden_size, width, layers, bias=bias)
-    return tuple(row._replace(whole_under_sequence_parallel=whole_under_sequence_parallel) for row in rows)
+    return tuple(row._replace(under_sequence_parallel=under_sequence_parallel) for row in rows)

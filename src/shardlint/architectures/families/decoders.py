@@ -44,10 +44,14 @@ def sparse(
     cache_rows: tuple[CacheRow, ...] | None = None,
     ends_on_every_stage: bool = True,
     head_bias: bool = False,
+    tied: bool | None = None,
 ) -> Rows:
-    """A decoder with experts. `cache_rows` are given where its caches are not keys and values of the model's heads."""
+    """A decoder with experts. `cache_rows` are given where its caches are not keys and values of the model's heads.
+
+    `tied` is False of classes that build an output head whatever the config says.
+    """
     layer = (*attention, *feed_forward, *layer_norms(norms, model.hidden_size, model.layers, bias=norm_bias))
-    last = ends(model, on_every_stage=ends_on_every_stage, norm_bias=norm_bias, head_bias=head_bias)
+    last = ends(model, on_every_stage=ends_on_every_stage, norm_bias=norm_bias, head_bias=head_bias, tied=tied)
     kept = caches(model, sliding) if cache_rows is None else cache_rows
     return Rows((*layer, *last), kept, len(model.layers))
 

@@ -99,7 +99,7 @@ def gpt_oss(model: Model) -> Rows:
     )
     sinks = Row(f"{name}.sinks", (Extent(model.heads, "query_head"),), layers=layers, quantisable=False)
     attention = grouped_query(model, qkv_bias=True, output_bias=True, name=name)
-    return sparse(model, (*attention, sinks), rows, sliding=layers[::2])
+    return sparse(model, (*attention, sinks), rows, sliding=layers[::2], tied=False)
 
 
 def glm4_moe(model: Model) -> Rows:
@@ -110,7 +110,7 @@ def glm4_moe(model: Model) -> Rows:
         qkv_bias=model.flag("attention_bias"),
         head_norms="per_head" if model.flag("use_qk_norm") else "none",
     )
-    return sparse(model, attention, glm4_feed_forward(model, moe), ends_on_every_stage=False)
+    return sparse(model, attention, glm4_feed_forward(model, moe), ends_on_every_stage=False, tied=False)
 
 
 def glm4_feed_forward(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
@@ -128,7 +128,7 @@ def glm4_feed_forward(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
 def minimax_m2(model: Model) -> Rows:
     """MiniMax-M2: the router in 32 bits, and head norms over the whole width that are cut as the heads are."""
     attention = grouped_query(model, qkv_bias=model.flag("attention_bias"), head_norms="cut_with_the_heads")
-    return sparse(model, attention, _minimax_experts(model, model.layers), ends_on_every_stage=False)
+    return sparse(model, attention, _minimax_experts(model, model.layers), ends_on_every_stage=False, tied=False)
 
 
 def _minimax_experts(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
@@ -155,7 +155,7 @@ def minimax_m3(model: Model) -> Rows:
         *dense_beside(model, moe, "dense_intermediate_size"),
     )
     kept = block_sparse_caches(model, indexed)
-    return sparse(model, block_sparse(model, indexed), rows, cache_rows=kept, ends_on_every_stage=False)
+    return sparse(model, block_sparse(model, indexed), rows, cache_rows=kept, ends_on_every_stage=False, tied=False)
 
 
 def llama4(model: Model) -> Rows:
@@ -166,7 +166,7 @@ def llama4(model: Model) -> Rows:
     rows = (
         router(f"{name}.router", experts, hidden, moe),
         *gated_experts(f"{name}.experts", experts, hidden, width, moe),
-        *shared_experts(f"{name}.shared_expert", hidden, width, moe, whole_under_sequence_parallel=True),
+        *shared_experts(f"{name}.shared_expert", hidden, width, moe, under_sequence_parallel="whole"),
         *dense_beside(model, moe, "intermediate_size_mlp", name=name),
     )
     chunked = llama4_chunked_layers(model)
