@@ -103,3 +103,20 @@ def test_every_degree_has_advice_for_too_few_gpus() -> None:
         report = check_command(f"vllm serve model --{flag} 16", config=LLAMA, gpus_per_node=8)
         (finding,) = [finding for finding in report.findings if finding.rule == "world-size"]
         assert finding.help[0] == f"--{flag} 8"
+
+
+def test_a_slip_of_the_keyboard_in_the_gpus_is_no_long_search() -> None:
+    report = check_command("vllm serve model -dp 10000000000000", config=LLAMA, gpus_per_node=10**12)
+    assert "world-size" in {finding.rule for finding in report.findings}
+
+
+def test_an_engine_that_is_not_judged_has_no_layout_and_says_so() -> None:
+    layout = lay_out("python -m sglang.launch_server --model m --tp 3", config=LLAMA)
+    assert (layout.ranks, layout.unknown) == ((), "layouts of SGLang are not judged")
+
+
+@pytest.mark.parametrize("numbers", [{"nodes": 0}, {"nodes": -1}, {"nodes": 10**9}, {"gpus_per_node": -1}])
+def test_numbers_of_gpus_that_nobody_has_are_refused_by_name(numbers: dict[str, int]) -> None:
+    for call in (check_command, lay_out):
+        with pytest.raises(ValueError, match=f"^{next(iter(numbers))} is "):
+            call("vllm serve model", config=LLAMA, **{"gpus_per_node": 8, **numbers})

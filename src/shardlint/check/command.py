@@ -19,6 +19,8 @@ from shardlint.text import Document, Fragment, Library, ModelFiles, Source
 
 COMMAND_PATH = "<command>"
 UNKNOWN_CARD = Accelerator("", "a GPU", "", None, None, None, None)
+MOST_NODES = 100_000
+"""Beyond any cluster; each is kept on its own."""
 
 
 class OneModel:
@@ -50,6 +52,7 @@ def check_command(
 
     `side_files` maps file names of the model's repository to their content, `gpu` names the card, `nodes` the
     hosts that start this command together.  Never raises for what command and config say: bad flags are findings.
+    Raises ValueError for numbers of GPUs or nodes that no cluster has.
     """
     library = OneModel(config, side_files)
     reading, settings = _read(command, library, env, gpus_per_node, nodes, gpu, engine_version)
@@ -76,7 +79,10 @@ def lay_out(
     reading, settings = _read(command, library, env, gpus_per_node, nodes, gpu, engine_version)
     if not reading.deployments:
         return Layout((), unknown="the command starts no engine that is known")
-    layout = DeploymentFacts(reading.deployments[0], library, settings).layout
+    facts = DeploymentFacts(reading.deployments[0], library, settings)
+    if not facts.engine.judged:
+        return Layout((), unknown=f"layouts of {facts.engine.label} are not judged")
+    layout = facts.layout
     return Layout((), unknown=layout.reason) if isinstance(layout, Unknown) else layout
 
 
@@ -89,7 +95,7 @@ def _read(
     gpu: str | None,
     engine_version: str | None,
 ) -> tuple[FileReading, Settings]:
-    hardware = None if gpus_per_node is None else Hardware((Node(((gpus_per_node, _card(gpu)),)),) * nodes)
+    hardware = _hardware(gpus_per_node, nodes, gpu)
     settings = Settings(vllm=engine_version, hardware=hardware, environment=env or {})
     return read_command(command, library, settings), settings
 
@@ -98,6 +104,17 @@ def read_command(command: Sequence[str] | str, library: Library, settings: Setti
     """What a command starts, as if it stood in a file of its own."""
     source = Source(COMMAND_PATH, command if isinstance(command, str) else shlex.join(command))
     return read_document(Document(source, "shell", script=Fragment.whole(source)), library, settings)
+
+
+def _hardware(gpus_per_node: int | None, nodes: int, gpu: str | None) -> Hardware | None:
+    """Equal nodes; None where nobody says how many GPUs they have."""
+    if not 1 <= nodes <= MOST_NODES:
+        raise ValueError(f"nodes is {nodes}, and there are 1 to {MOST_NODES}")
+    if gpus_per_node is None:
+        return None
+    if gpus_per_node < 0:
+        raise ValueError(f"gpus_per_node is {gpus_per_node}, and must be 0 or more")
+    return Hardware((Node(((gpus_per_node, _card(gpu)),)),) * nodes)
 
 
 def _card(name: str | None) -> Accelerator:

@@ -180,7 +180,7 @@ def _advice(
     others = max(shortage.needed // max(size.value, 1), 1)
     most = shortage.there // others
     if most >= 1:
-        fitting = legal.values(at) if legal is not None and at == "tensor_parallel_size" else range(1, most + 1)
+        fitting = legal.values(at) if legal is not None and at == "tensor_parallel_size" else (most,)
         best = max((value for value in fitting if value <= most), default=0)
         if best:
             yield respelled(size, best, at)
