@@ -101,6 +101,45 @@ def test_a_file_of_a_config_map_is_found_by_its_name(text: str, line: int, colum
     }
 
 
+@pytest.mark.parametrize(
+    ("manifest", "text"),
+    [
+        (
+            "a/compose.yaml",
+            "services: {llm: {image: vllm/vllm-openai, command: --config /c/serve.yaml, volumes: [%s]}}",
+        ),
+        ("a/compose.yaml", "services: {llm: {command: vllm serve --config /c/serve.yaml, volumes: [%s]}}"),
+        ("a/run.sh", "docker run -v %s vllm/vllm-openai --config /c/serve.yaml"),
+        ("a/run.sh", "docker run --volume=%s vllm/vllm-openai sh -c 'vllm serve --config /c/serve.yaml'"),
+    ],
+)
+@pytest.mark.parametrize("mount", ["./conf:/c:ro", "./conf/serve.yaml:/c/serve.yaml"])
+def test_a_file_that_is_mounted_is_found_on_the_host(manifest: str, text: str, mount: str) -> None:
+    report = Files({manifest: text % mount + "\n", "a/conf/serve.yaml": SERVE}).checked(manifest)
+    assert {(finding.path, finding.line) for finding in report.findings} == {("a/conf/serve.yaml", 3)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "services: {llm: {command: vllm serve --config /c/serve.yaml, volumes: [{type: bind, source: ./conf, target: /c}]}}",
+        "services: {llm: {command: vllm serve --config /c/serve.yaml, volumes: [conf:/c]}}",
+    ],
+)
+def test_a_long_mount_counts_and_a_named_volume_does_not(text: str) -> None:
+    deployment = only(Files({"compose.yaml": text, "conf/serve.yaml": SERVE}).reading("compose.yaml"))
+    assert ("tensor_parallel_size" in deployment.knobs) == ("bind" in text)
+
+
+@pytest.mark.parametrize(
+    "copy", ["COPY conf/serve.yaml /c/", "COPY --chown=1 conf/ /c", "ADD conf/serve.yaml /c/serve.yaml"]
+)
+def test_a_file_that_is_copied_into_an_image_is_found_beside_its_dockerfile(copy: str) -> None:
+    text = f'FROM vllm/vllm-openai:v0.33.0\n{copy}\nCMD ["--config", "/c/serve.yaml"]\n'
+    report = Files({"a/Dockerfile": text, "a/conf/serve.yaml": SERVE}).checked("a/Dockerfile")
+    assert {(finding.path, finding.line) for finding in report.findings} == {("a/conf/serve.yaml", 3)}
+
+
 def test_a_file_that_a_command_of_the_run_names_is_no_deployment_of_its_own() -> None:
     files = Files({"run.sh": "vllm serve --config serve.yaml -tp 4\n", "serve.yaml": SERVE})
     assert only(files.reading("serve.yaml")).name == "serve.yaml"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from collections.abc import Mapping as MountPaths
 
 from shardlint import manifests
-from shardlint.deployment import ConfigEntry
+from shardlint.deployment import ConfigEntry, Launch
 from shardlint.findings import Located, Unknown
 from shardlint.text import Library, Mapping, Node, Source, documents
 from shardlint.text.source import Inset, beside
@@ -21,9 +22,9 @@ class ConfigFiles:
         self._source = source
         self._library = library
 
-    def __call__(self, named: Located[str]) -> tuple[ConfigEntry, ...] | Unknown:
-        """The keys of the file that a word names."""
-        file = self._file(named.value)
+    def entries(self, launch: Launch, named: Located[str]) -> tuple[ConfigEntry, ...] | Unknown:
+        """The keys of the file that a word of a command names."""
+        file = self._file(_on_host(named.value, launch.mounts))
         if isinstance(file, Unknown):
             return file
         parsed = documents(file)
@@ -44,6 +45,14 @@ class ConfigFiles:
         if isinstance(file, Source):
             self.read.add(normal(file.path))
         return file
+
+
+def _on_host(path: str, mounts: MountPaths[str, str]) -> str:
+    """A container's path as the host has it, by the mount that lies nearest."""
+    for target in sorted(mounts, key=len, reverse=True):
+        if path == target or path.startswith(target + "/"):
+            return mounts[target] + path[len(target) :]
+    return path
 
 
 def normal(path: str) -> str:

@@ -67,7 +67,10 @@ def _reading(
     recognise = partial(engines.recognise, among=settings.registry.engines)
     found_servers = servers.assemble([_within(launch, given) for launch in launches], recognise)
     files = ConfigFiles(source, library)
-    deployments = tuple(engines.read(server, settings.registry.engines, files) for server in found_servers)
+    deployments = tuple(
+        engines.read(server, settings.registry.engines, partial(files.entries, server.primary))
+        for server in found_servers
+    )
     problems += comments.problems(source)
     note = _note(source, forms, deployments, problems)
     return FileReading(

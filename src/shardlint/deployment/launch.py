@@ -56,6 +56,8 @@ class Launch(NamedTuple):
     """Launches with the same non-empty group form one engine instance (leader and worker of a LeaderWorkerSet)."""
     role: str = ""
     """`leader` or `worker` inside a group."""
+    mounts: Mapping[str, str] = MappingProxyType({})
+    """Files and folders of the host, by the path at which the container has them."""
     conditional: bool = False
     """Whether the command stands in a branch or loop of its script, so that it may not run."""
 

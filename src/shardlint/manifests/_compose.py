@@ -7,7 +7,7 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices
+from shardlint.manifests import _devices, _mounts
 from shardlint.manifests._compose_cards import reserved
 from shardlint.manifests._compose_service import Project, Service, bases
 from shardlint.manifests._dotenv import raw_variables_of, variables_of
@@ -32,6 +32,7 @@ def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
     env = _environment(service)
     cards = _devices.from_runtime(reserved(service, env), env)
     copies = service.word("deploy", "replicas") or service.word("scale")
+    base = base._replace(mounts=_mounts.of_service(service))
     shared = base._replace(image=service.word("image"), replicas=_devices.count(copies) if copies else None)
     for command in started(service.fragments("entrypoint"), service.fragments("command"), env):
         yield shared._replace(

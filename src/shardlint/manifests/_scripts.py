@@ -8,7 +8,7 @@ from functools import partial
 from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.findings import Problem, Unknown
-from shardlint.manifests import _devices, _docker_run
+from shardlint.manifests import _devices, _docker_run, _mounts
 from shardlint.manifests._started import first_word, script_index
 from shardlint.text import shell
 from shardlint.text.source import Fragment, Library, Source, beside
@@ -48,7 +48,7 @@ def _of_container(
     env = run.environment(command.env, files)
     given = run.cards(env)
     unit = f"{base.unit}:{base.at.line}:{base.at.column}"
-    base = base._replace(unit=unit, env=env, image=run.image, gpus_per_pod=given)
+    base = base._replace(unit=unit, env=env, image=run.image, gpus_per_pod=given, mounts=_mounts.of_docker_run(run))
     place = script_index([_docker_run.text_of(word) for word in run.words])
     script = None if place is None else run.first + place - (len(run.words) - len(run.argv))
     if script is None or not run.first <= script < len(command.texts):

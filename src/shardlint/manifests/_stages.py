@@ -42,6 +42,7 @@ class Stage:
         self.env: Variables = dict(parent.env) if parent else {}
         self.arguments: Variables = {}
         self.files: dict[str, Fragment] = dict(parent.files) if parent else {}
+        self.copies: dict[str, str] = dict(parent.copies) if parent else {}
         self.entrypoint: Words | None = parent.entrypoint if parent else None
         self.command: Words | None = parent.command if parent else None
         self.own_command = False
@@ -96,10 +97,14 @@ class Stages:
             stage.env.update(list(_pairs(arguments, stage.variables)))
 
     def _copy(self, stage: Stage, instruction: Instruction) -> None:
-        """`COPY <<EOF /start.sh`: a file that the Dockerfile holds itself."""
-        words = instruction.arguments.text.split()
+        """Files of the build's folder, and those that the Dockerfile holds itself (`COPY <<EOF /start.sh`)."""
+        options = [word for word in instruction.arguments.text.split() if word.startswith("--")]
+        words = [word for word in instruction.arguments.text.split() if not word.startswith("--")]
         for body in instruction.heredocs[:1]:
             stage.files[words[-1]] = body
+        of_context = not instruction.heredocs and not any(option.startswith("--from=") for option in options)
+        if of_context and len(words) > 1 and words[-1].startswith("/"):
+            stage.copies.update(_copies(words[:-1], words[-1]))
 
     def _run(self, stage: Stage, instruction: Instruction) -> None:
         arguments = instruction.arguments
@@ -136,7 +141,7 @@ def launches_of(source: Source, form: str) -> Iterator[Launch]:
     if stage is None or (stage.entrypoint is None and stage.command is None):
         return
     name = source.path.replace("\\", "/").rpartition("/")[2]
-    base = Launch(name, "dockerfile", form, source.span(0, 0), image=stage.image, unit=name)
+    base = Launch(name, "dockerfile", form, source.span(0, 0), image=stage.image, unit=name, mounts=stage.copies)
     for script, env in stage.runs:
         for command in shell.read(script, env).commands:
             if command.words:
@@ -194,6 +199,13 @@ def _string(arguments: Fragment, match: re.Match[str]) -> Fragment:
     """One string of the JSON list, without its quotes."""
     places = json_text.decode(match[0], match.start())
     return Fragment(json.loads(match[0]), arguments.source, [arguments.offsets[place] for place in places])
+
+
+def _copies(sources: Sequence[str], target: str) -> Iterator[tuple[str, str]]:
+    """Where the image has them: in the target if that is a folder, else as the target."""
+    for source in sources:
+        within = target + source.rstrip("/").rpartition("/")[2] if target.endswith("/") else target
+        yield within, source.lstrip("/")
 
 
 def _pairs(arguments: Fragment, variables: Variables) -> Iterator[tuple[str, Maybe[str]]]:
