@@ -16,6 +16,10 @@ class FlagProblem(NamedTuple):
     message: str
     ignored: bool = False
     """The engine goes on without the flag, where it refuses to start for all others."""
+    depends_on_release: bool = False
+    """Another release takes it as it stands."""
+    near: tuple[str, ...] = ()
+    """Spellings that may have been meant, the nearest first."""
 
 
 class Deployment(NamedTuple):

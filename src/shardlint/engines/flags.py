@@ -149,7 +149,7 @@ class _Reader:
         before = self.place
         self.apply(found.option, word, value)
         if not found.accepted and not found.ambiguous:
-            self.refuse_unknown(word, before)
+            self.refuse_unknown(word, before, depends_on_release=True)
 
     def stuck_or_unknown(self, word: Located[str], key: str, value: Located[str] | None, found: Found) -> None:
         """A one-letter flag with its value stuck to it (`-q8`), or a flag that no release knows."""
@@ -171,10 +171,12 @@ class _Reader:
             is_value = not self.is_option(following)
         self.place += is_value
 
-    def refuse_unknown(self, word: Located[str], before: int) -> None:
+    def refuse_unknown(self, word: Located[str], before: int, *, depends_on_release: bool = False) -> None:
         if self.era.complete:
             values = [w.value if isinstance(w, Located) else w.spelled for w in self.words[before : self.place]]
-            self.refuse(word, " ".join(["unrecognized arguments:", word.value, *values]))
+            near = () if depends_on_release else self.table.near(_dashed(word.value.partition("=")[0]), self.era)
+            message = " ".join(["unrecognized arguments:", word.value, *values])
+            self.reading.problems.append(FlagProblem(word, message, depends_on_release=depends_on_release, near=near))
 
     def glued(self, word: Located[str]) -> None:
         """One word that holds a flag and its value with a blank between: refused, but plainly meant."""
@@ -276,7 +278,9 @@ class _Reader:
     def converted(self, flag: Flag, given: Located[str]) -> None:
         result = convert(flag, given.value, self.table, self.era)
         if isinstance(result, BadValue):
-            self.refuse(given, f"argument {_names(flag)}: {result.message}")
+            message = f"argument {_names(flag)}: {result.message}"
+            of_release = result.message.startswith("invalid choice")
+            self.reading.problems.append(FlagProblem(given, message, depends_on_release=of_release))
             if result.meant is None:
                 self.keep(flag, Unknown(f"{given.value!r} is no value for {flag.name}", given.span, given.spelled))
                 return

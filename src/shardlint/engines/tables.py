@@ -113,6 +113,13 @@ class Table:
             return Era(place, place)
         return Era(place - 1, place) if place else Era(0, 0, complete=False)
 
+    def near(self, spelling: str, era: Era) -> tuple[str, ...]:
+        """Flags of a release whose spelling is close to one that it does not know."""
+        from difflib import get_close_matches  # only a mistake pays for it
+
+        known = [text for text, options in self.options.items() if any(option.flag for option in options)]
+        return tuple(found for found in get_close_matches(spelling, known, n=3) if self.find(found, era).accepted)
+
     @cached_property
     def knobs(self) -> Mapping[str, Mapping[str, Any]]:
         """The row that sets each knob."""
