@@ -53,6 +53,28 @@ VISION: dict[str, Any] = {
     "vision_output_dim": 16,
     "position_embedding_size": 16,
 }
+DELTA_NET = {
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 4,
+    "linear_num_value_heads": 4,
+    "linear_value_head_dim": 8,
+    "linear_conv_kernel_dim": 4,
+}
+OWN_KEYS: dict[str, dict[str, Any]] = {
+    "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4, "hidden_size_per_layer_input": 0},
+    "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
+    | {"mamba_expand": 2, "mamba_d_state": 4, "mamba_d_conv": 4},
+    "Lfm2": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3},
+    "NemotronH": {"hybrid_override_pattern": "M*M*M*M*", "mamba_num_heads": 8, "mamba_head_dim": 4}
+    | {"n_groups": 2, "ssm_state_size": 4, "conv_kernel": 4},
+    "Qwen3Next": DELTA_NET,
+    "Qwen3_5": DELTA_NET,
+}
+"""Keys that only the families of such a name have."""
+
+
+def own_keys(architecture: str) -> dict[str, Any]:
+    return next((keys for name, keys in OWN_KEYS.items() if architecture.startswith(name)), {})
 
 
 def geometry(architecture: str = "LlamaForCausalLM", **changes: Any) -> Geometry:
@@ -76,9 +98,10 @@ def windows(found: Rows) -> dict[int, int | None]:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
-    found = rows(architecture, **EXPERTS, sliding_window=16, vision_config=VISION)
+    found = rows(architecture, **EXPERTS, sliding_window=16, vision_config=VISION, **own_keys(architecture))
     assert found.layers == 8
-    assert sorted(windows(found)) == list(range(8))
+    stateful = {layer for state in found.states for layer in state.layers}
+    assert sorted(windows(found).keys() | stateful) == list(range(8))
     assert {row.stage for row in found.weights} & {"first", "ends", "each"}
     assert all(row.layers for row in found.weights if row.stage == "layer")
     assert all("#" in row.name for row in found.weights if row.stage == "layer")

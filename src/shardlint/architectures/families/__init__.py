@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shardlint.architectures.families import dense, experts, towers
+from shardlint.architectures.families import dense, experts, gemma4, hybrid, towers
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.quantisation import quantisation_of
@@ -16,7 +16,13 @@ from shardlint.architectures.rows import Rows
 from shardlint.facts import Geometry
 from shardlint.findings import Unknown
 
-FAMILIES: Mapping[str, Family] = {**dense.FAMILIES, **experts.FAMILIES, **towers.FAMILIES}
+FAMILIES: Mapping[str, Family] = {
+    **dense.FAMILIES,
+    **experts.FAMILIES,
+    **towers.FAMILIES,
+    **gemma4.FAMILIES,
+    **hybrid.FAMILIES,
+}
 """Architecture class -> family. What is not here is unknown, never guessed."""
 
 

@@ -1,0 +1,185 @@
+"""Layers that keep a state of fixed size for a sequence instead of its keys and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shardlint.architectures.blocks.norms import norm
+from shardlint.architectures.rows import ElementType, Extent, Row, StateElement, StatePart, StateRow
+
+
+class DeltaHeads(NamedTuple):
+    """The heads of a gated delta net."""
+
+    keys: int
+    key_width: int
+    values: int
+    value_width: int
+    kernel: int
+
+    @property
+    def extents(self) -> tuple[Extent, Extent, Extent]:
+        """Queries, keys and values."""
+        keys = Extent(self.keys * self.key_width, "column")
+        return (keys, keys, Extent(self.values, "state_head", self.value_width))
+
+
+def gated_delta(
+    name: str, hidden_size: int, heads: DeltaHeads, layers: Sequence[int], *, in_one_piece: bool
+) -> tuple[Row, ...]:
+    """A gated delta net (Qwen3-Next, Qwen3.5). `in_one_piece`: the checkpoint merges its projections already."""
+    hidden, gates = Extent(hidden_size), Extent(heads.values, "state_head")
+    queries, keys, values = heads.extents
+    merged: tuple[Extent, ...] = (queries, keys, values, values)
+    if in_one_piece:
+        merged = (Extent(sum(out.count * out.unit for out in merged), "column"),)
+    return (
+        Row(f"{name}.in_proj_qkvz", merged, hidden, layers=layers, fuses=_fused("qkv", "z", in_one_piece)),
+        Row(
+            f"{name}.in_proj_ba",
+            (Extent(2 * heads.values, "column"),) if in_one_piece else (gates, gates),
+            hidden,
+            layers=layers,
+            fuses=_fused("b", "a", in_one_piece),
+        ),
+        _convolution(f"{name}.conv1d", heads.extents, heads.kernel, layers, bias=False),
+        _vector(f"{name}.dt_bias", (gates,), layers),
+        _vector(f"{name}.A_log", (gates,), layers, element_type="float32"),
+        norm(f"{name}.norm", heads.value_width, layers),
+        Row(f"{name}.out_proj", (hidden,), Extent(heads.values, "state_head", heads.value_width), layers=layers),
+    )
+
+
+def _fused(first: str, second: str, in_one_piece: bool) -> tuple[str, ...]:
+    return () if in_one_piece else (f"in_proj_{first}", f"in_proj_{second}")
+
+
+FLASHINFER_CHECKPOINT = 64
+"""Tokens between the states that the prefill kernel of gated delta nets can give out."""
+
+
+def delta_state(heads: DeltaHeads, layers: Sequence[int], element: StateElement) -> StateRow:
+    """The last inputs of the convolution, and a matrix of key width x value width for each value head."""
+    matrix = Extent(heads.values, "state_head", heads.value_width * heads.key_width)
+    parts = (StatePart(heads.extents, heads.kernel - 1), StatePart((matrix,), 1, element))
+    return StateRow(layers, parts, FLASHINFER_CHECKPOINT)
+
+
+class Mamba2(NamedTuple):
+    """The sizes of a Mamba-2 mixer: `heads` of `width`, `groups` that share inputs of `state` elements."""
+
+    heads: int
+    width: int
+    groups: int
+    state: int
+    kernel: int
+
+    @property
+    def inner(self) -> Extent:
+        """What the heads take in."""
+        return Extent(self.heads, "state_head", self.width)
+
+    @property
+    def group(self) -> Extent:
+        """The inputs of the groups: a single one lies on every rank, several are cut and never replicated."""
+        return Extent(self.groups, "state_group" if self.groups > 1 else "whole", self.state)
+
+
+def mamba2(
+    name: str,
+    hidden_size: int,
+    mixer: Mamba2,
+    layers: Sequence[int],
+    *,
+    bias: bool = False,
+    conv_bias: bool = True,
+    normed: bool = True,
+) -> tuple[Row, ...]:
+    """A Mamba-2 mixer. `normed`: its gated norm has a weight."""
+    hidden, heads, inner, group = Extent(hidden_size), Extent(mixer.heads, "state_head"), mixer.inner, mixer.group
+    rows = (
+        Row(f"{name}.in_proj", (inner, inner, group, group, heads), hidden, bias, layers),
+        _convolution(f"{name}.conv1d", (inner, group, group), mixer.kernel, layers, bias=conv_bias),
+        _vector(f"{name}.A", (heads,), layers, element_type="float32"),
+        _vector(f"{name}.D", (heads,), layers),
+        _vector(f"{name}.dt_bias", (heads,), layers),
+        Row(f"{name}.out_proj", (hidden,), inner, bias, layers),
+    )
+    return (*rows, _vector(f"{name}.norm", (inner,), layers)) if normed else rows
+
+
+def mamba2_state(mixer: Mamba2, layers: Sequence[int], element: StateElement = "model") -> StateRow:
+    """The last inputs of the convolution, and a matrix of head width x state for each head."""
+    matrix = Extent(mixer.heads, "state_head", mixer.width * mixer.state)
+    inputs = StatePart((mixer.inner, mixer.group, mixer.group), mixer.kernel - 1)
+    return StateRow(layers, (inputs, StatePart((matrix,), 1, element)))
+
+
+class Mamba1(NamedTuple):
+    """The sizes of a Mamba mixer: `inner` channels with `state` elements each, and time steps of `rank`."""
+
+    inner: int
+    state: int
+    rank: int
+    kernel: int
+
+
+def mamba1(
+    name: str,
+    hidden_size: int,
+    mixer: Mamba1,
+    layers: Sequence[int],
+    *,
+    bias: bool = False,
+    conv_bias: bool = True,
+    normed: bool = True,
+) -> tuple[Row, ...]:
+    """A Mamba mixer, which no method of quantisation touches. `normed`: time steps and inputs have norms."""
+    inner, inputs, hidden = Extent(mixer.inner, "column"), Extent(mixer.inner, "row"), Extent(hidden_size)
+    steps = Extent(mixer.rank + 2 * mixer.state)
+    rows: tuple[Row, ...] = (
+        Row(f"{name}.in_proj", (inner, inner), hidden, bias, layers),
+        _convolution(f"{name}.conv1d", (inner,), mixer.kernel, layers, bias=conv_bias),
+        Row(f"{name}.x_proj", (steps,), inputs, layers=layers),
+        Row(f"{name}.dt_proj", (inner,), Extent(mixer.rank), True, layers),
+        Row(f"{name}.A", (inner,), Extent(mixer.state), layers=layers, element_type="float32"),
+        _vector(f"{name}.D", (inner,), layers),
+        Row(f"{name}.out_proj", (hidden,), inputs, bias, layers),
+    )
+    if normed:
+        widths = {"dt": mixer.rank, "b": mixer.state, "c": mixer.state}
+        rows = (*rows, *(norm(f"{name}.{key}_layernorm", width, layers) for key, width in widths.items()))
+    return tuple(row._replace(quantisable=False) for row in rows)
+
+
+def mamba1_state(mixer: Mamba1, layers: Sequence[int]) -> StateRow:
+    """The last inputs of the convolution, and `state` elements for each channel."""
+    inner = Extent(mixer.inner, "column")
+    return StateRow(layers, (StatePart((inner,), mixer.kernel - 1), StatePart((inner,), mixer.state)))
+
+
+def short_convolution(
+    name: str, width: int, kernel: int, layers: Sequence[int], *, bias: bool = False
+) -> tuple[Row, ...]:
+    """A gated convolution over the last few tokens (LFM2)."""
+    channels, hidden = Extent(width, "column"), Extent(width)
+    return (
+        Row(f"{name}.in_proj", (channels, channels, channels), hidden, bias, layers),
+        _convolution(f"{name}.conv", (channels,), kernel, layers, bias=bias),
+        Row(f"{name}.out_proj", (hidden,), Extent(width, "row"), bias, layers),
+    )
+
+
+def convolution_state(width: int, kernel: int, layers: Sequence[int]) -> StateRow:
+    """The last inputs of such a convolution."""
+    return StateRow(layers, (StatePart((Extent(width, "column"),), kernel - 1),))
+
+
+def _convolution(name: str, outs: tuple[Extent, ...], kernel: int, layers: Sequence[int], *, bias: bool) -> Row:
+    return Row(name, outs, Extent(kernel), bias, layers, quantisable=False)
+
+
+def _vector(name: str, outs: tuple[Extent, ...], layers: Sequence[int], *, element_type: ElementType = "model") -> Row:
+    """A row that is no product: a number for each head or channel."""
+    return Row(name, outs, layers=layers, element_type=element_type, quantisable=False)
