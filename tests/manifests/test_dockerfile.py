@@ -165,7 +165,7 @@ def test_an_image_that_starts_nothing_of_its_own_has_no_launch(docker, text):
 
 LINES = st.sampled_from(
     ["FROM x", "FROM $A AS b", "from b", "ARG A=$A$A", "ARG A", "ENV A=1 B='", 'ENV A "$B', "ENV A=$B\\", "CMD [", 'CMD ["a", 1]',
-     'CMD ["\\ud800"]', "CMD vllm serve $A \\", "# x", "", "ENTRYPOINT", "ENTRYPOINT []", "COPY <<EOF", "RUN <<EOF == ", "EOF",
+     'CMD ["\\ud800"]', "CMD vllm serve $A \\", "# x", "", "ENTRYPOINT", "ENTRYPOINT []", "COPY <<EOF", "COPY --a=<<EOF", "COPY a /b/", "ADD --from=x / /", "RUN <<EOF == ", "EOF",
      "RUN pip install '==", "\\", "é\x00", "ENV", "FROM --x"]
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shardlint.deployment import Word
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices, _docker, _dotenv
+from shardlint.manifests import _devices, _docker
 from shardlint.text.source import Source
 
 PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
@@ -69,6 +69,8 @@ class DockerRun:
         """The container's variables: those of `--env-file`, then `-e`; `-e NAME` alone takes the caller's."""
         env: dict[str, Maybe[str]] = {}
         for word in self.options.get("env-file", []):
+            from shardlint.manifests import _dotenv  # few commands name a file
+
             file = files(word.value) if isinstance(word, Located) else word
             if isinstance(file, Source):
                 env.update(_dotenv.raw_variables_of(file, outer))

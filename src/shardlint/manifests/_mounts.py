@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from shardlint.findings import Located, Maybe
-from shardlint.manifests._compose_service import Service
-from shardlint.manifests._docker_run import DockerRun
 from shardlint.manifests._objects import text
 from shardlint.text.nodes import Mapping, Sequence
+
+if TYPE_CHECKING:
+    from shardlint.manifests._compose_service import Service
+    from shardlint.manifests._docker_run import DockerRun
 
 
 def of_service(service: Service) -> dict[str, str]:

@@ -100,7 +100,7 @@ class Stages:
         """Files of the build's folder, and those that the Dockerfile holds itself (`COPY <<EOF /start.sh`)."""
         options = [word for word in instruction.arguments.text.split() if word.startswith("--")]
         words = [word for word in instruction.arguments.text.split() if not word.startswith("--")]
-        for body in instruction.heredocs[:1]:
+        for body in instruction.heredocs[:1] if words else ():
             stage.files[words[-1]] = body
         of_context = not instruction.heredocs and not any(option.startswith("--from=") for option in options)
         if of_context and len(words) > 1 and words[-1].startswith("/"):

@@ -12,17 +12,15 @@ from shardlint.text.source import Library
 
 NAME = "vllm-config"
 FILES = YAML_FILES
+OTHERS = ("kind", "apiVersion", "services")
+"""Keys that no engine has a flag for: most YAML has one of them."""
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The command that names this very file; what else it may say is open where the file names no model."""
     root = document.root
-    if not isinstance(root, Mapping) or not _may_be_flags(document.source.text):
+    if not isinstance(root, Mapping) or any(key in root for key in OTHERS):
         return
     from shardlint.manifests import _flag_files  # few files are of the form
 
     yield from _flag_files.launches_of(root, NAME)
-
-
-def _may_be_flags(text: str) -> bool:
-    return "parallel" in text or "model" in text or "size" in text
