@@ -43,7 +43,7 @@ def grouped_query(
     queries = Extent(heads.queries, "query_head", heads.width * (2 if heads.gated else 1))
     hidden, inputs = Extent(model.hidden_size), Extent(heads.queries * heads.width, "row")
     return (
-        Row(f"{name}.{merged}", (queries, keys, keys), hidden, qkv_bias, layers),
+        Row(f"{name}.{merged}", (queries, keys, keys), hidden, qkv_bias, layers, attention="grouped"),
         Row(f"{name}.{output}", (hidden,), inputs, output_bias, layers),
         *_head_norms(name, heads, layers, head_norms),
     )

@@ -10,6 +10,7 @@ from shardlint.architectures.model import Model
 from shardlint.architectures.rows import CacheRow, Extent, Row
 
 NAME = "model.layers.#.self_attn"
+FUSES = ("q_proj", "k_proj", "v_proj", "index_q_proj", "index_k_proj")
 
 
 def block_sparse(model: Model, indexed: Sequence[int]) -> tuple[Row, ...]:
@@ -32,7 +33,9 @@ def block_sparse_caches(model: Model, indexed: Sequence[int]) -> tuple[CacheRow,
 
 
 def _with_index(row: Row, index: tuple[Extent, ...]) -> Row:
-    return row._replace(outs=(*row.outs, *index)) if row.name.endswith("qkv_proj") else row
+    if not row.name.endswith("qkv_proj"):
+        return row
+    return row._replace(outs=(*row.outs, *index), fuses=FUSES)
 
 
 def _index_width(model: Model) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardlint.architectures.blocks.mlp import gated
+from shardlint.architectures.model import Model
 from shardlint.architectures.rows import ElementType, Extent, Row, SequenceParallel
 
 
@@ -30,14 +31,30 @@ def correction_bias(name: str, experts: int, layers: Sequence[int]) -> Row:
 
 
 def gated_experts(
-    name: str, experts: int, hidden_size: int, width: int, layers: Sequence[int], *, bias: bool = False
+    name: str,
+    experts: int,
+    hidden_size: int,
+    width: int,
+    layers: Sequence[int],
+    *,
+    bias: bool = False,
+    renormalised: bool = False,
 ) -> tuple[Row, ...]:
     """Gate, up and down projection of `experts` experts, each `width` wide."""
     column, number, hidden = Extent(width, "expert_width"), Extent(experts, "expert"), Extent(hidden_size)
     return (
-        Row(f"{name}.w13", (column, column), hidden, bias, layers, experts=number),
-        Row(f"{name}.w2", (hidden,), column, bias, layers, experts=number),
+        Row(f"{name}.w13", (column, column), hidden, bias, layers, experts=number, renormalised=renormalised),
+        Row(f"{name}.w2", (hidden,), column, bias, layers, experts=number, renormalised=renormalised),
     )
+
+
+def is_renormalised(model: Model, *, corrected: bool) -> bool:
+    """Whether the chosen scores are made to add up to one, or come from a sigmoid, as the engine sorts its routers.
+
+    `corrected` routers have a correction bias, and count only where they are sigmoids that are renormalised.
+    """
+    sigmoid, renormalised = model.odd("scoring_func", "softmax") == "sigmoid", model.flag("norm_topk_prob")
+    return sigmoid and renormalised if corrected else sigmoid or renormalised
 
 
 def shared_experts(

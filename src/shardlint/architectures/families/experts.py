@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from shardlint.architectures.blocks.attention import cache, grouped_query
 from shardlint.architectures.blocks.block_sparse import block_sparse, block_sparse_caches
-from shardlint.architectures.blocks.experts import correction_bias, gated_experts, router, shared_experts
+from shardlint.architectures.blocks.experts import (
+    correction_bias,
+    gated_experts,
+    is_renormalised,
+    router,
+    shared_experts,
+)
 from shardlint.architectures.blocks.mlp import gated
 from shardlint.architectures.families.decoders import MLP, Family, dense_beside, sparse
 from shardlint.architectures.model import Model
@@ -29,7 +35,7 @@ def mixtral(model: Model) -> Rows:
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{name}.gate", experts, hidden, layers),
-        *gated_experts(f"{name}.experts", experts, hidden, width, layers),
+        *gated_experts(f"{name}.experts", experts, hidden, width, layers, renormalised=True),
     )
     return sparse(model, grouped_query(model), rows, sliding=every_layer_slides(model))
 
@@ -81,10 +87,11 @@ def qwen3_moe(model: Model) -> Rows:
 
 def _qwen_experts(model: Model, moe: Sequence[int], *, router_quantisable: bool) -> tuple[Row, ...]:
     """Router and experts of the sparse layers, and the dense MLP of the others."""
-    hidden, experts = model.hidden_size, model.number("num_experts")
+    hidden, experts, width = model.hidden_size, model.number("num_experts"), model.number("moe_intermediate_size")
+    renormalised = is_renormalised(model, corrected=False)
     return (
         router(f"{MLP}.gate", experts, hidden, moe, quantisable=router_quantisable),
-        *gated_experts(f"{MLP}.experts", experts, hidden, model.number("moe_intermediate_size"), moe),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=renormalised),
         *dense_beside(model, moe),
     )
 
@@ -119,7 +126,7 @@ def glm4_feed_forward(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
     return (
         router(f"{MLP}.gate", experts, hidden, moe, element_type="float32"),
         correction_bias(f"{MLP}.gate", experts, moe),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=True),
         *shared_experts(f"{MLP}.shared_experts", hidden, width * model.odd_number("n_shared_experts", 0), moe),
         *dense_beside(model, moe),
     )
@@ -128,18 +135,24 @@ def glm4_feed_forward(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
 def minimax_m2(model: Model) -> Rows:
     """MiniMax-M2: the router in 32 bits, and head norms over the whole width that are cut as the heads are."""
     attention = grouped_query(model, qkv_bias=model.flag("attention_bias"), head_norms="cut_with_the_heads")
-    return sparse(model, attention, _minimax_experts(model, model.layers), ends_on_every_stage=False, tied=False)
+    return sparse(
+        model,
+        attention,
+        _minimax_experts(model, model.layers, renormalised=True),
+        ends_on_every_stage=False,
+        tied=False,
+    )
 
 
-def _minimax_experts(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
+def _minimax_experts(model: Model, moe: Sequence[int], *, renormalised: bool) -> tuple[Row, ...]:
     """Router, its correction where a key asks for one, and experts of `intermediate_size`."""
     hidden, name = model.hidden_size, "model.layers.#.block_sparse_moe"
-    experts = model.number("num_experts")
+    experts, width = model.number("num_experts"), model.number("intermediate_size")
     corrected = (correction_bias(name, experts, moe),) if model.flag("use_routing_bias") else ()
     return (
         router(f"{name}.gate", experts, hidden, moe, element_type="float32"),
         *corrected,
-        *gated_experts(f"{name}.experts", experts, hidden, model.number("intermediate_size"), moe),
+        *gated_experts(f"{name}.experts", experts, hidden, width, moe, renormalised=renormalised),
     )
 
 
@@ -150,7 +163,7 @@ def minimax_m3(model: Model) -> Rows:
     indexed = not_zero(model, model.part("sparse_attention_config").get("sparse_attention_freq"), ())
     width = model.number("intermediate_size") * model.odd_number("n_shared_experts", 0)
     rows = (
-        *_minimax_experts(model, moe),
+        *_minimax_experts(model, moe, renormalised=False),
         *shared_experts(f"{name}.shared_experts", hidden, width, moe),
         *dense_beside(model, moe, "dense_intermediate_size"),
     )
@@ -165,7 +178,7 @@ def llama4(model: Model) -> Rows:
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{name}.router", experts, hidden, moe),
-        *gated_experts(f"{name}.experts", experts, hidden, width, moe),
+        *gated_experts(f"{name}.experts", experts, hidden, width, moe, renormalised=True),
         *shared_experts(f"{name}.shared_expert", hidden, width, moe, under_sequence_parallel="whole"),
         *dense_beside(model, moe, "intermediate_size_mlp", name=name),
     )
@@ -185,7 +198,7 @@ def dbrx(model: Model) -> Rows:
     attention = grouped_query(model, name=f"{name}.norm_attn_norm.attn", merged="Wqkv", output="out_proj")
     rows = (
         router(f"{name}.ffn.router.layer", experts, hidden, layers),
-        *gated_experts(f"{name}.ffn.experts", experts, hidden, width, layers),
+        *gated_experts(f"{name}.ffn.experts", experts, hidden, width, layers, renormalised=True),
     )
     return sparse(model, attention, rows)
 

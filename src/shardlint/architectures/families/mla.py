@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shardlint.architectures.blocks.experts import correction_bias, gated_experts, router, shared_experts
+from shardlint.architectures.blocks.experts import (
+    correction_bias,
+    gated_experts,
+    is_renormalised,
+    router,
+    shared_experts,
+)
 from shardlint.architectures.blocks.latent_attention import indexer, latent, latent_caches
 from shardlint.architectures.families.decoders import MLP, Family, dense_beside, sparse
 from shardlint.architectures.families.experts import glm4_feed_forward
@@ -38,11 +44,12 @@ def _deepseek_experts(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
     """Router, its correction where the routing method has one, experts, and shared experts."""
     hidden, experts, width = model.hidden_size, model.number("num_experts"), model.number("moe_intermediate_size")
     shared = width * model.odd_number("n_shared_experts", 0)
-    corrected = (correction_bias(f"{MLP}.gate", experts, moe),) if model.odd("topk_method") == "noaux_tc" else ()
+    corrected = model.odd("topk_method") == "noaux_tc"
+    renormalised = is_renormalised(model, corrected=corrected)
     return (
         router(f"{MLP}.gate", experts, hidden, moe),
-        *corrected,
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe),
+        *((correction_bias(f"{MLP}.gate", experts, moe),) if corrected else ()),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=renormalised),
         *shared_experts(f"{MLP}.shared_experts", hidden, shared, moe, under_sequence_parallel="whole"),
     )
 
