@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -153,6 +154,17 @@ class TestText:
         write("a.yaml", text=ENGINE + "#" * 2 * 1024 * 1024)
         assert read(".") == []
         assert reasons(".") == {"a.yaml": "larger than 2 MiB"}
+
+    def test_a_file_that_may_not_be_opened_is_a_problem(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refused(path: str, mode: str) -> NoReturn:
+            raise PermissionError(13, "Permission denied", path)
+
+        write("a.yaml")
+        monkeypatch.setattr(files, "open", refused, raising=False)
+        found = find(["."], PATTERNS)
+        assert [(problem.at.path, problem.message) for problem in found.problems if isinstance(problem.at, Span)] == [
+            ("a.yaml", "the file cannot be read: Permission denied")
+        ]
 
     def test_the_byte_that_cannot_be_decoded_is_named_at_its_place(self) -> None:
         Path("a.yaml").write_bytes("\ufeffimage: vllm\nname: né".encode() + b"\xff\n")

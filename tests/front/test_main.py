@@ -284,6 +284,30 @@ class TestStreams:
         assert process.returncode in (0, 1)
         assert rb"\u6a21\u578b" in out
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+    @pytest.mark.parametrize("words", [("rules",), ("bad.yaml",), ("--version",), ("inspect", "good.yaml")])
+    def test_2_and_one_line_where_the_disk_is_full(self, words: tuple[str, ...]) -> None:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([sys.executable, "-m", "shardlint", *words], stdout=full, stderr=-1, check=False)
+        assert (done.returncode, done.stderr) == (2, b"shardlint: No space left on device\n")
+
+    @pytest.mark.parametrize(
+        ("streams", "code"),
+        [("bad.yaml >&-", 1), ("good.yaml >&-", 0), ("gone.yaml 2>&-", 2), ("- <&-", 0), ("good.yaml <&- >&- 2>&-", 0)],
+    )
+    def test_closed_streams_change_no_exit_code(self, streams: str, code: int) -> None:
+        line = f'"{sys.executable}" -m shardlint --models models.json {streams}'
+        assert subprocess.run(line, shell=True, check=False, capture_output=True).returncode == code
+
+    def test_2_where_the_program_itself_fails(self, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+        def wrong(*_arguments: object) -> int:
+            raise ZeroDivisionError("made up")
+
+        monkeypatch.setattr("shardlint.front.commands.run", wrong)
+        code, _out, err = run("good.yaml")
+        assert code == 2
+        assert err.endswith("ZeroDivisionError: made up\n")
+
     def test_an_interrupted_run_leaves_quietly(self, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         def interrupted(*_arguments: object) -> int:
             raise KeyboardInterrupt

@@ -143,10 +143,15 @@ class _Search:
             with open(path, "rb") as file:
                 data = None if self._seen_before(file) else _bytes_of(file)
         except OSError as failure:
-            self._note(path, f"cannot be read: {failure.strerror}")
+            self._cannot_read(path, failure)
             return
         if data is not None:
             self._take(path, data, named=named)
+
+    def _cannot_read(self, path: str, failure: OSError) -> None:
+        why = f"the file cannot be read: {failure.strerror}"
+        self.found.problems.append(Problem(at=Span(path, 1, 1, 1, 1), message=why))
+        self._note(path, f"cannot be read: {failure.strerror}")
 
     def _seen_before(self, file: BinaryIO) -> bool:
         status = os.fstat(file.fileno())

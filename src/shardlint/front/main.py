@@ -18,6 +18,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells expect
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 nothing found, 1 something, 2 could not do the job."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed_streams()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -26,6 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CLEAN
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OSError as failure:  # a full disk behind standard output, above all
+        _silence_standard_output()
+        where = f"{failure.filename}: " if failure.filename else ""
+        sys.stderr.write(f"shardlint: {where}{failure.strerror or failure}\n")
+        return FAILED
+    except Exception:  # the interpreter would leave with 1, which says that something was found
+        sys.excepthook(*sys.exc_info())
+        return FAILED
     return code
 
 
@@ -46,6 +55,15 @@ def _run(words: list[str]) -> int:
     except CannotRun as failure:
         sys.stderr.write(f"shardlint: {failure}\n")
         return FAILED
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that the caller closed (`>&-`) are None; what would be written to them goes nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            import os
+
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 it stays open to the end
 
 
 def _silence_standard_output() -> None:
