@@ -18,7 +18,7 @@ Stage = Literal["layer", "first", "last", "ends", "each"]
 ElementType = Literal["model", "float32", "int32"]
 """The type of a row's elements: `model` is the type that the engine builds the model in."""
 
-CacheKind = Literal["full", "sliding", "chunked", "latent", "index"]
+CacheKind = Literal["full", "sliding", "chunked", "latent", "index", "cross"]
 """Keys and values of all tokens, of the last ones or of a chunk; the latent of MLA; the keys of a sparse index."""
 
 CacheElement = Literal["cache", "model", "byte"]
@@ -102,6 +102,8 @@ class CacheRow(NamedTuple):
     kind: CacheKind = "full"
     window: int | None = None
     element: CacheElement = "cache"
+    tokens: int = 1
+    """Tokens that share the elements, where a page is padded as a whole."""
 
 
 StateElement = Literal["model", "float32"]

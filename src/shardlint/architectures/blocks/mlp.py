@@ -14,3 +14,14 @@ def gated(name: str, hidden_size: int, width: int, layers: Sequence[int], *, bia
         Row(f"{name}.gate_up_proj", (column, column), Extent(hidden_size), bias, layers),
         Row(f"{name}.down_proj", (Extent(hidden_size),), Extent(width, "row"), bias, layers),
     )
+
+
+def plain(
+    name: str, names: tuple[str, str], hidden_size: int, width: int, layers: Sequence[int], *, bias: bool = True
+) -> tuple[Row, ...]:
+    """Two linear layers without a gate, under these names: the first column-cut, the second row-cut."""
+    first, second = names
+    return (
+        Row(f"{name}.{first}", (Extent(width, "column"),), Extent(hidden_size), bias, layers),
+        Row(f"{name}.{second}", (Extent(hidden_size),), Extent(width, "row"), bias, layers),
+    )

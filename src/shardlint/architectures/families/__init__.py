@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shardlint.architectures.families import dense, experts, gemma4, hybrid, towers
+from shardlint.architectures.families import dense, encoders, experts, gemma4, hybrid, mla, older, towers
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.quantisation import quantisation_of
@@ -22,6 +22,9 @@ FAMILIES: Mapping[str, Family] = {
     **towers.FAMILIES,
     **gemma4.FAMILIES,
     **hybrid.FAMILIES,
+    **encoders.FAMILIES,
+    **mla.FAMILIES,
+    **older.FAMILIES,
 }
 """Architecture class -> family. What is not here is unknown, never guessed."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from shardlint.architectures.blocks.attention import Heads, cache, grouped_query
 from shardlint.architectures.blocks.ends import EACH_STAGE, EndStages, ends
 from shardlint.architectures.blocks.experts import correction_bias, gated_experts, router, shared_experts
-from shardlint.architectures.blocks.mlp import gated
+from shardlint.architectures.blocks.mlp import gated, plain
 from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS, layer_norms, norm
 from shardlint.architectures.blocks.recurrent import (
     DeltaHeads,
@@ -89,6 +89,7 @@ def _gated_experts_beside_a_shared_one(model: Model, moe: Sequence[int]) -> tupl
     )
 
 
+UNGATED = ("up_proj", "down_proj")
 NEMOTRON_KINDS = {"M": "mamba", "*": "attention", "E": "moe", "-": "mlp"}
 
 
@@ -108,7 +109,7 @@ def nemotron_h(model: Model) -> Rows:
     weights = (
         *mamba2(name, hidden, mixer, recurs, bias=model.flag("use_bias"), conv_bias=conv_bias),
         *(grouped_query(model, layers=attends, name=name) if attends else ()),
-        *(_ungated(name, hidden, model.number("intermediate_size"), dense, bias=bias) if dense else ()),
+        *(plain(name, UNGATED, hidden, model.number("intermediate_size"), dense, bias=bias) if dense else ()),
         *(_nemotron_experts(model, name, moe) if moe else ()),
         norm(f"{LAYERS}.norm", hidden, model.layers),
         *ends(model, stages=EACH_STAGE, norm_name="model.norm_f"),
@@ -143,7 +144,7 @@ def _nemotron_experts(model: Model, name: str, moe: Sequence[int]) -> tuple[Row,
         Row(f"{name}.experts.w2", (Extent(inside),), column, layers=moe, experts=number),
     )
     if shared:
-        beside_them = _ungated(f"{name}.shared_experts", hidden, shared, moe)
+        beside_them = plain(f"{name}.shared_experts", UNGATED, hidden, shared, moe, bias=False)
         rows = (*rows, *(row._replace(under_sequence_parallel="whole") for row in beside_them))
     if not latent:
         return rows
@@ -151,13 +152,6 @@ def _nemotron_experts(model: Model, name: str, moe: Sequence[int]) -> tuple[Row,
         *rows,
         Row(f"{name}.fc1_latent_proj", (Extent(latent),), Extent(hidden), bias, moe),
         Row(f"{name}.fc2_latent_proj", (Extent(hidden),), Extent(latent), bias, moe),
-    )
-
-
-def _ungated(name: str, hidden: int, width: int, layers: Sequence[int], *, bias: bool = False) -> tuple[Row, ...]:
-    return (
-        Row(f"{name}.up_proj", (Extent(width, "column"),), Extent(hidden), bias, layers),
-        Row(f"{name}.down_proj", (Extent(hidden),), Extent(width, "row"), bias, layers),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from shardlint.architectures.blocks.tower import Bricks
-from shardlint.architectures.families import dense, experts
+from shardlint.architectures.families import dense, experts, mla
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
@@ -249,6 +249,8 @@ def _merger(
 FAMILIES: Mapping[str, Family] = {
     "Exaone4_5_ForConditionalGeneration": beside(dense.exaone4, qwen2_5_vl),
     "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip),
+    "KimiK25ForConditionalGeneration": beside(mla.deepseek, kimi_k25),
+    "Llama4ForConditionalGeneration": beside(experts.llama4, llama4),
     "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral),
     "Qwen2VLForConditionalGeneration": beside(dense.qwen2, qwen2_vl),
     "Qwen2_5_VLForConditionalGeneration": beside(dense.qwen2, qwen2_5_vl),
