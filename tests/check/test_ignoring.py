@@ -25,3 +25,8 @@ def test_another_line_or_name_covers_nothing() -> None:
 
 def test_a_comment_inside_a_finding_of_several_lines_covers_it() -> None:
     assert split([finding(3, 6)], [Ignore(("SL101",), "", COMMENT, 5)])[1] == [finding(3, 6)]
+
+
+def test_the_beginning_of_a_code_covers_its_group() -> None:
+    shown, covered, unused = split([finding(4)], [Ignore(("SL1",), "", COMMENT, 4)])
+    assert (shown, covered, unused) == ([], [finding(4)], [])

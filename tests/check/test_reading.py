@@ -52,3 +52,11 @@ spec: {containers: [{name: a, image: vllm/vllm-openai:v0.10.0, args: [--model, Q
 """
     report = checked(f"a: [\n---\n{good}", "two.yaml")
     assert {"unreadable-file", "query-heads"} <= {finding.rule for finding in report.findings}
+
+
+def test_a_comment_is_not_unused_where_its_rule_did_not_speak() -> None:
+    source = Source("run.sh", "vllm serve own/model -tp 3 # shardlint: ignore[query-heads] it has 12\n")
+    assert check([source], Nothing(), Settings()).findings == ()
+    known = Source("run.sh", "vllm serve Qwen/Qwen3-8B -tp 2 # shardlint: ignore[query-heads]\n")
+    assert check([known], Nothing(), Settings(select=("world-size", "unused-ignore"))).findings == ()
+    assert [finding.rule for finding in check([known], Nothing(), Settings()).findings] == ["unused-ignore"]

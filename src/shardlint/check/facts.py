@@ -139,7 +139,7 @@ class DeploymentFacts:
         if isinstance(self.geometry, Unknown):
             return self.geometry
         if not self.geometry.architecture:
-            reason = f"{self.geometry.origin} names no architecture"
+            reason = f"{self.geometry.origin} tells sizes of {self.geometry.model_id} and not its model class"
             return Unknown(reason, settle_by=settle_by(self.geometry.model_id))
         return Located(self.geometry.architecture, origin="derived", source=self.geometry.origin)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardlint.findings import Finding, Ignore
+from shardlint.check.naming import names
+from shardlint.findings import Finding, Ignore, NotChecked, Rule
 
 
 def covers(ignore: Ignore, finding: Finding) -> bool:
     """Whether a comment stands for a finding: on a line of it, and naming its rule, code or family."""
     on_line = finding.path == ignore.span.path and finding.line <= ignore.line <= finding.end_line
-    return on_line and any(name in (finding.rule, finding.code, finding.family) for name in ignore.names)
+    return on_line and any(names(word, finding.rule, finding.code, finding.family) for word in ignore.names)
 
 
 def split(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> tuple[list[Finding], list[Finding], list[Ignore]]:
@@ -23,3 +24,10 @@ def split(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> tuple[list[
         used.update(standing)
         (covered if standing else shown).append(finding)
     return shown, covered, [ignore for i, ignore in enumerate(ignores) if i not in used]
+
+
+def is_settled(ignore: Ignore, unheard: Sequence[Rule], missed: Sequence[NotChecked]) -> bool:
+    """Whether it is certain that a comment covers nothing: every rule that it names has spoken."""
+    silent = [(rule.name, rule.code, rule.family) for rule in unheard]
+    silent += [(one.rule, "", "") for one in missed]
+    return not any(names(word, *one) for word in ignore.names for one in silent)

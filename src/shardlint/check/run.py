@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from shardlint.check.facts import DeploymentFacts, FileFacts
-from shardlint.check.ignoring import split
+from shardlint.check.ignoring import is_settled, split
 from shardlint.check.judging import fallback_place, judge
 from shardlint.check.reading import FileReading, read_file, without_parts
 from shardlint.check.settings import Settings
@@ -42,7 +42,8 @@ def judge_all(readings: Sequence[FileReading], library: Library, settings: Setti
     for reading in readings:
         findings, not_checked = _judged(reading, wanted, library, settings, shared)
         missed += not_checked
-        kept, ignored = _weighed(reading, findings, wanted, library)
+        unheard = [rule for rule in settings.registry.rules if rule not in wanted]
+        kept, ignored = _weighed(reading, findings, wanted, unheard, not_checked, library)
         shown += kept
         covered += ignored
     return _report(readings, shown, covered, missed)
@@ -72,7 +73,12 @@ def _said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Ru
 
 
 def _weighed(
-    reading: FileReading, findings: Sequence[Finding], wanted: Sequence[Rule], library: Library
+    reading: FileReading,
+    findings: Sequence[Finding],
+    wanted: Sequence[Rule],
+    unheard: Sequence[Rule],
+    missed: Sequence[NotChecked],
+    library: Library,
 ) -> tuple[list[Finding], list[Finding]]:
     """The findings less those that a comment covers; comments that cover nothing become findings of their own."""
     own = () if reading.is_part else ignores(reading.source)
@@ -80,7 +86,8 @@ def _weighed(
     if not comments:
         return list(findings), []
     shown, covered, unused = split(findings, comments)
-    facts = FileFacts(reading, [comment for comment in unused if comment in own])
+    settled = [comment for comment in unused if comment in own and is_settled(comment, unheard, missed)]
+    facts = FileFacts(reading, settled)
     start = reading.source.span(0, 0)
     for rule in wanted:
         if rule.subject == "comments":

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from shardlint.check.naming import names
 from shardlint.findings import Rule
 from shardlint.plugins import Registry, built_in
 
@@ -43,5 +44,4 @@ class Settings:
 
 
 def _named(rule: Rule, words: tuple[str, ...]) -> bool:
-    names = (rule.name, rule.family)
-    return any(word in names or rule.code.startswith(word.upper()) for word in words)
+    return any(names(word, rule.name, rule.code, rule.family) for word in words)
