@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PLUGIN = '''
-from shardlint.architectures.families import FAMILIES
+from shardlint.architectures import FAMILIES
 from shardlint.engines import Cut, Cutting, engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Problem, Rule

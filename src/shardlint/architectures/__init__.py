@@ -1,7 +1,8 @@
 """Every weight and every cache of a model as rows; a model does not know how it will be split."""
 
-from shardlint.architectures.families import rows_of
+from shardlint.architectures.families import FAMILIES, rows_of
+from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.known_pieces import HEADS_ONLY, known_pieces
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
 
-__all__ = ["HEADS_ONLY", "CacheRow", "Extent", "Row", "Rows", "known_pieces", "rows_of"]
+__all__ = ["FAMILIES", "HEADS_ONLY", "CacheRow", "Extent", "Family", "Row", "Rows", "known_pieces", "rows_of"]

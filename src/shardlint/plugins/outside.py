@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pluggy
 
-from shardlint.architectures.families import Family
+from shardlint.architectures import Family
 from shardlint.engines import Engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Rule

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shardlint import engines, manifests, rules
-from shardlint.architectures.families import FAMILIES, Family
+from shardlint.architectures import FAMILIES, Family
 from shardlint.engines import Engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Rule
