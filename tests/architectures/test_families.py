@@ -41,6 +41,10 @@ LATENT = {
     "v_head_dim": 8,
     "index_n_heads": 2,
     "index_head_dim": 128,
+    "o_groups": 2,
+    "o_lora_rank": 8,
+    "hc_mult": 2,
+    "compress_ratios": [0, 4, 128, 4, 128, 4, 128, 0],
 }
 
 VISION: dict[str, Any] = {

@@ -142,4 +142,6 @@ class Rows(NamedTuple):
     layers: int
     bytes_unknown: Unknown | None = None
     renames: tuple[tuple[str, str], ...] = ()
+    reads_quantisation_as: tuple[tuple[str, str], ...] = ()
+    """Where a class makes something of its own of a method of quantisation: (stated, what it stands for)."""
     states: tuple[StateRow, ...] = ()

@@ -55,7 +55,7 @@ class Holdings:
             if elements is None or element_bytes is None:
                 return None
             if layers:
-                per_token = elements * element_bytes
+                per_token = _a_token(elements * element_bytes, row.tokens)
                 shares.append(CacheShare(layers, per_token, row.window, self.ranks_per_token))
         return tuple(shares)
 
@@ -98,6 +98,11 @@ class Holdings:
                 return int(first or last)
             case "each":
                 return 1
+
+
+def _a_token(page_bytes: int, tokens: int) -> float:
+    """A token's part of a page: a whole number wherever it is one."""
+    return page_bytes / tokens if page_bytes % tokens else page_bytes // tokens
 
 
 def layers_between(layers: Sequence[int], stage: Layers) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from shardlint.layout.ranks import Group, GroupKind, crossing, groups
@@ -14,8 +15,8 @@ class CacheShare(NamedTuple):
     """The caches of some equal layers on one rank."""
 
     layers: int
-    bytes_per_token: int
-    """Of one layer."""
+    bytes_per_token: float
+    """Of one layer; a whole number but where tokens share a padded page."""
     window: int | None
     """Tokens that a layer keeps at most."""
     ranks_per_token: int
@@ -24,7 +25,7 @@ class CacheShare(NamedTuple):
     def bytes(self, tokens: int) -> int:
         """What a sequence takes: a windowed layer stops at its window."""
         kept = tokens if self.window is None else min(tokens, self.window)
-        return self.layers * self.bytes_per_token * -(-kept // self.ranks_per_token)
+        return math.ceil(self.layers * self.bytes_per_token * -(-kept // self.ranks_per_token))
 
 
 class Rank(NamedTuple):
@@ -38,7 +39,7 @@ class Rank(NamedTuple):
     node: int | None
     layers: Layers | None
     weight_bytes: int | None
-    kv_bytes_per_token_if_all_full: int | None
+    kv_bytes_per_token_if_all_full: float | None
     caches: tuple[CacheShare, ...] | None = None
 
     def kv_bytes(self, tokens: int) -> int | None:

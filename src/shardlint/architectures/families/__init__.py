@@ -16,14 +16,16 @@ from shardlint.architectures.rows import Rows
 from shardlint.facts import Geometry
 from shardlint.findings import Unknown
 
+__all__ = ["FAMILIES", "Family", "rows_of"]
+
 FAMILIES: Mapping[str, Family] = {
     **dense.FAMILIES,
     **experts.FAMILIES,
+    **mla.FAMILIES,
     **towers.FAMILIES,
     **gemma4.FAMILIES,
     **hybrid.FAMILIES,
     **encoders.FAMILIES,
-    **mla.FAMILIES,
     **older.FAMILIES,
 }
 """Architecture class -> family. What is not here is unknown, never guessed."""

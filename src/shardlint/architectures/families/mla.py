@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from shardlint.architectures.blocks.compressed_attention import compressed, compressed_caches
 from shardlint.architectures.blocks.experts import (
     correction_bias,
     gated_experts,
@@ -16,7 +17,9 @@ from shardlint.architectures.families.decoders import MLP, Family, dense_beside,
 from shardlint.architectures.families.experts import glm4_feed_forward
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import deepseek_sparse_layers, indexed_layers
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.rows import ONE, Extent, Row, Rows, SequenceParallel
+
+QUANTISATION_BLOCK = 128
 
 
 def deepseek(model: Model) -> Rows:
@@ -61,10 +64,67 @@ def glm4_moe_lite(model: Model) -> Rows:
     return sparse(model, latent(model), rows, cache_rows=kept, ends_on_every_stage=False, tied=False)
 
 
+def deepseek_v4(model: Model) -> Rows:
+    """DeepSeek V4: several residual streams, compressed attention, and first layers that choose experts by a hash."""
+    name, layers, hidden = "model.layers.#.ffn", model.layers, model.hidden_size
+    experts, width = model.number("num_experts"), model.number("moe_intermediate_size")
+    hashed = layers[: model.odd_number("num_hash_layers", 0)]
+    rows = (
+        router(f"{name}.gate", experts, hidden, layers),
+        *_routing_tables(model, f"{name}.gate", experts, hashed, layers[len(hashed) :]),
+        *gated_experts(f"{name}.experts", experts, hidden, width, layers),
+        *_padded_shared_experts(model, f"{name}.shared_experts", width * model.odd_number("n_shared_experts", 0)),
+    )
+    attention, norms = (*compressed(model), *_hyper_connections(model)), ("attn_norm", "ffn_norm")
+    kept = compressed_caches(model)
+    decoder = sparse(model, attention, rows, norms=norms, cache_rows=kept, ends_on_every_stage=False, tied=False)
+    packed = model.odd("expert_dtype", "fp4") == "fp4"
+    return decoder._replace(reads_quantisation_as=(("fp8", "deepseek_v4_fp8"),) if packed else ())
+
+
+def _routing_tables(
+    model: Model, name: str, experts: int, hashed: Sequence[int], scored: Sequence[int]
+) -> Iterator[Row]:
+    """The experts of every word where a hash chooses them, elsewhere the correction of the scores."""
+    if hashed:
+        words, chosen = (Extent(model.vocabulary),), Extent(model.number("num_experts_per_tok"))
+        yield Row(f"{name}.tid2eid", words, chosen, layers=hashed, element_type="int32", quantisable=False)
+    if scored and model.odd("topk_method") == "noaux_tc":
+        yield correction_bias(name, experts, scored)
+
+
+def _padded_shared_experts(model: Model, name: str, width: int) -> Iterator[Row]:
+    """Shared experts whose share is padded up to whole blocks of the quantisation."""
+    whole: SequenceParallel = "whole_without_stages"
+    for row in shared_experts(name, model.hidden_size, width, model.layers, under_sequence_parallel=whole):
+        outs = tuple(_in_blocks(out) for out in row.outs)
+        yield row._replace(outs=outs, contraction=_in_blocks(row.contraction))
+
+
+def _in_blocks(extent: Extent) -> Extent:
+    return extent if extent.piece == "whole" else extent._replace(share_pads_to=QUANTISATION_BLOCK)
+
+
+def _hyper_connections(model: Model) -> Iterator[Row]:
+    """How the residual streams are mixed before each block and joined after the last, in 32 bits."""
+    streams = model.odd_number("hc_mult")
+    mixes, joined = (Extent((2 + streams) * streams),), Extent(streams * model.hidden_size)
+    parts = [("fn", mixes, joined), ("base", mixes, ONE), ("scale", (Extent(3),), ONE)]
+    for block in ("attn", "ffn"):
+        for part, outs, contraction in parts:
+            name = f"model.layers.#.hc_{block}_{part}"
+            yield Row(name, outs, contraction, layers=model.layers, element_type="float32", quantisable=False)
+    head = (Extent(streams),)
+    for part, outs, contraction in (("fn", head, joined), ("base", head, ONE), ("scale", (ONE,), ONE)):
+        name = f"model.hc_head_{part}"
+        yield Row(name, outs, contraction, stage="each", element_type="float32", quantisable=False)
+
+
 FAMILIES: Mapping[str, Family] = {
     "DeepseekV2ForCausalLM": deepseek,
     "DeepseekV3ForCausalLM": deepseek,
     "DeepseekV32ForCausalLM": deepseek_sparse,
+    "DeepseekV4ForCausalLM": deepseek_v4,
     "Glm4MoeLiteForCausalLM": glm4_moe_lite,
     "GlmMoeDsaForCausalLM": deepseek_sparse,
 }
