@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shardlint.findings import Located, Span, Unknown
-from shardlint.text import Mapping, Scalar, Sequence, Source, documents, kind_of, walk
+from shardlint.text import Mapping, Scalar, Sequence, Source, documents, duplicates_below, kind_of, walk
 from shardlint.text import yaml as yaml_text
 
 
@@ -88,6 +88,21 @@ def test_of_duplicate_keys_the_last_counts_and_all_are_reported():
     (duplicate,) = found.duplicates
     assert (duplicate.key, duplicate.first.line, duplicate.again.line) == ("a", 1, 3)
     assert [each.again.column for each in found.get("c").duplicates] == [11]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("a:\n{{- if .x }}\n  b: 1\n{{- else }}\n  b: 2\n{{- end }}\n", []),
+        ("a:\n  b: 1\n{{- if .x }}\n  b: 2\n{{- end }}\n", []),
+        ("{% if x %}\na: 1\n{% else %}\na: 2\n{% endif %}\n", []),
+        ("{{ .x }}: 1\n{{ .y }}: 2\n", []),
+        ("{{- if .x }}\na:\n  b: 1\n  b: 2\n{{- end }}\n", ["b"]),
+        ("{{- range .x }}\n- b: {{ .y }}\n  b: {{ .z }}\n{{- end }}\n", ["b"]),
+    ],
+)
+def test_a_key_that_a_template_may_leave_out_is_no_duplicate(text: str, keys: list[str]) -> None:
+    assert [duplicate.key for duplicate in duplicates_below(root(text))] == keys
 
 
 def test_unknown_tags_are_read_and_their_values_are_not_trusted():

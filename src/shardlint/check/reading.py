@@ -73,9 +73,8 @@ def _reading(
     )
     problems += comments.problems(source)
     note = _note(source, forms, deployments, problems)
-    return FileReading(
-        source, note, deployments, problems, tuple(duplicates), frozenset(files.read), files.reads_itself
-    )
+    repeated = tuple(duplicates) if deployments else ()
+    return FileReading(source, note, deployments, problems, repeated, frozenset(files.read), files.reads_itself)
 
 
 def without_parts(readings: Sequence[FileReading]) -> list[FileReading]:

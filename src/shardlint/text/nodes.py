@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ class Page:
     """
 
     __slots__ = (
+        "_innermost",
         "_outermost",
         "_wrapped",
         "conditions",
@@ -63,6 +65,7 @@ class Page:
         self.root_start = self.end = 0
         self._wrapped: dict[int, Node] = {}
         self._outermost: list[tuple[int, int]] | None = None
+        self._innermost: tuple[list[int], list[tuple[int, int] | None]] | None = None
 
     def open(self, root: Any) -> Node:
         """The wrapper of the root node."""
@@ -88,6 +91,30 @@ class Page:
             self._outermost = _outermost(self.conditions, self.root_start)
         after = bisect_left(self._outermost, (at + 1, 0))
         return after > 0 and at < self._outermost[after - 1][1]
+
+    def optional_part(self, node: Node, at: int) -> bool:
+        """Whether a template may leave out what stands at a place within a node, but not all of the node with it."""
+        if self._innermost is None:
+            self._innermost = _innermost(self.conditions)
+        places, stretches = self._innermost
+        place = bisect_right(places, at) - 1
+        around = stretches[place] if place >= 0 else None
+        return around is not None and not (around[0] <= node.start and node.end <= around[1])
+
+
+def _innermost(stretches: Stretches) -> tuple[list[int], list[tuple[int, int] | None]]:
+    """The places where the innermost of nested stretches is another one, and which it is from there on."""
+    places: list[int] = []
+    innermost: list[tuple[int, int] | None] = []
+    around: list[tuple[int, int]] = []
+    for first, last in (*stretches, (sys.maxsize, sys.maxsize)):
+        while around and around[-1][1] <= first:
+            places.append(around.pop()[1])
+            innermost.append(around[-1] if around else None)
+        around.append((first, last))
+        places.append(first)
+        innermost.append(around[-1])
+    return places, innermost
 
 
 def _outermost(stretches: Stretches, begin: int) -> list[tuple[int, int]]:
@@ -243,17 +270,21 @@ class Mapping(_Collection):
 
     @property
     def duplicates(self) -> tuple[Duplicate, ...]:
-        """Keys written more than once in this mapping itself."""
-        first: dict[str, Any] = {}
+        """Keys written more than once in this mapping itself, but for those that a template makes or may leave out."""
+        first: dict[str, Node] = {}
         found = []
-        for key, _ in self._node.value:
-            if key.id != "scalar" or key.tag == MERGE:
+        for raw, _ in self._node.value:
+            if raw.id != "scalar" or raw.tag == MERGE or self._may_be_another(key := self._page.wrap(raw)):
                 continue
-            if key.value in first:
-                found.append(Duplicate(key.value, self._page.wrap(first[key.value]).span, self._page.wrap(key).span))
+            if raw.value in first:
+                found.append(Duplicate(raw.value, first[raw.value].span, key.span))
             else:
-                first[key.value] = key
+                first[raw.value] = key
         return tuple(found)
+
+    def _may_be_another(self, key: Node) -> bool:
+        """Whether only the rendered template tells what this key is, or whether it is there beside the others."""
+        return self._page.masked(key.start, key.end) or self._page.optional_part(self, key.start)
 
     def _scalar(self, key: Any) -> Scalar:
         scalar = self._page.wrap(key)
@@ -345,13 +376,15 @@ class Scalar(Node):
 
     def fragment(self) -> Fragment:
         """The value with the place of each of its characters; templates in it stand as runs of MASK."""
-        from shardlint.text import json_text, scalars
-
         start = self.start
         raw = self._page.text[start : self._mark_end]
         if self._page.json and self.style:
+            from shardlint.text import json_text
+
             offsets = json_text.decode(raw, start)
         else:
+            from shardlint.text import scalars
+
             offsets = scalars.decode(raw, self.style, self._node.value, start)
         return Fragment(self._node.value, self._page.source, offsets)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from shardlint.text.source import MASK, Stretches
@@ -25,6 +26,7 @@ _OPENING = re.compile(r"\{\{|\{%|(?<!\$)\{#")
 _WORD = re.compile(r"\{[{%][-+~]?\s*(/\*|[A-Za-z]+\b|\$\w*\s*:?=|)")
 _CONTROLS: Final = frozenset(("if", "else", "end", "range", "with", "define", "block", "break", "continue", "/*"))
 _BEGIN: Final = frozenset(("if", "range", "with", "define", "block", "for", "macro", "call", "filter", "raw"))
+_ELSE: Final = frozenset(("else", "elif"))
 _BLOCK_HEADER = re.compile(r"(?:^|[ \t:-])[|>][-+]?(\d?)[-+]?[ \t]*(?:#.*)?$")
 _KEY = re.compile(r"[ ]*(?:- +)*")
 
@@ -97,13 +99,17 @@ def _outside_comments(text: str) -> Iterator[Action]:
 
 
 def _conditions(actions: list[Action]) -> list[tuple[int, int]]:
-    """From each `if` or loop to its end; what is never closed is none."""
-    found, open_at = [], []
+    """From each `if` or loop to its end, each branch by itself; what is never closed is none."""
+    found: list[tuple[int, int]] = []
+    open_at: list[list[tuple[int, int]]] = []
     for action in actions:
         if action.control and action.word in _BEGIN:
-            open_at.append(action.end)
+            open_at.append([(action.start, action.end)])
+        elif action.control and action.word in _ELSE and open_at:
+            open_at[-1].append((action.start, action.end))
         elif action.control and action.word.startswith("end") and open_at:
-            found.append((open_at.pop(), action.start))
+            marks = [*open_at.pop(), (action.start, action.end)]
+            found += [(before[1], after[0]) for before, after in pairwise(marks)]
     return sorted(found)
 
 
