@@ -19,6 +19,14 @@ from shardlint.architectures.rows import Row, Rows
 
 NOT_DESCRIBED = ("hidden_size_per_layer_input", "num_kv_shared_layers")
 """Keys of the small models, whose layers share caches and take embeddings of their own."""
+NAMES = (
+    ("model.vision_tower", "vision_tower"),
+    ("model.embed_vision", "embed_vision"),
+    ("model.language_model.", "language_model.model."),
+    ("lm_head.", "language_model.lm_head."),
+    ("model", "language_model.model"),
+)
+"""Beginnings of names in the repository, and vLLM's."""
 NORMS_BESIDE_EXPERTS = ("post_feedforward_layernorm_1", "post_feedforward_layernorm_2", "pre_feedforward_layernorm_2")
 
 
@@ -103,6 +111,6 @@ def gemma4_vision(model: Model, vision: Part) -> tuple[Row, ...]:
 
 FAMILIES: Mapping[str, Family] = {
     "Gemma4ForCausalLM": gemma4,
-    "Gemma4ForConditionalGeneration": beside(gemma4, gemma4_vision),
+    "Gemma4ForConditionalGeneration": beside(gemma4, gemma4_vision, NAMES),
 }
 """Architecture class -> family."""

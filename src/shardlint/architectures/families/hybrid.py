@@ -23,7 +23,7 @@ from shardlint.architectures.blocks.recurrent import (
     short_convolution,
 )
 from shardlint.architectures.families.decoders import MLP, Family
-from shardlint.architectures.families.towers import beside, qwen3_vl
+from shardlint.architectures.families.towers import QWEN3_VL_NAMES, beside, qwen3_vl
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import qwen_sparse_layers
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows, StateElement, StateRow
@@ -80,10 +80,11 @@ def _delta_hybrid(model: Model, feed_forward: Sequence[Row], stages: EndStages, 
 
 def _gated_experts_beside_a_shared_one(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
     hidden, experts = model.hidden_size, model.number("num_experts")
-    width = model.odd_number("shared_expert_intermediate_size")
+    width, of_experts = model.odd_number("shared_expert_intermediate_size"), model.number("moe_intermediate_size")
+    norms = model.flag("norm_topk_prob", default=True)
     return (
         router(f"{MLP}.gate", experts, hidden, moe),
-        *gated_experts(f"{MLP}.experts", experts, hidden, model.number("moe_intermediate_size"), moe),
+        *gated_experts(f"{MLP}.experts", experts, hidden, of_experts, moe, renormalised=norms, one_a_rank=True),
         router(f"{MLP}.shared_expert_gate", 1, hidden, moe),
         *shared_experts(f"{MLP}.shared_expert", hidden, width, moe, under_sequence_parallel="whole"),
     )
@@ -264,8 +265,8 @@ FAMILIES: Mapping[str, Family] = {
     "NemotronHForCausalLM": nemotron_h,
     "Qwen3NextForCausalLM": qwen3_next,
     "Qwen3_5ForCausalLM": qwen3_5,
-    "Qwen3_5ForConditionalGeneration": beside(qwen3_5, qwen3_vl),
+    "Qwen3_5ForConditionalGeneration": beside(qwen3_5, qwen3_vl, QWEN3_VL_NAMES),
     "Qwen3_5MoeForCausalLM": qwen3_5_moe,
-    "Qwen3_5MoeForConditionalGeneration": beside(qwen3_5_moe, qwen3_vl),
+    "Qwen3_5MoeForConditionalGeneration": beside(qwen3_5_moe, qwen3_vl, QWEN3_VL_NAMES),
 }
 """Architecture class -> family."""

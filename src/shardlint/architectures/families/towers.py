@@ -17,8 +17,25 @@ LANGUAGE_MODEL = "language_model."
 """What vLLM puts before the names of the language model."""
 
 
-def beside(text: Family, tower: VisionTower) -> Family:
-    """A family with the tower that `vision_config` describes."""
+Renames = tuple[tuple[str, str], ...]
+_LANGUAGE: Renames = (("model.language_model.", "language_model.model."), ("lm_head.", "language_model.lm_head."))
+_OLD_LANGUAGE: Renames = (("model.", "language_model.model."),)
+QWEN2_VL_NAMES: Renames = (("model.visual.", "visual."), *_LANGUAGE, *_OLD_LANGUAGE)
+QWEN3_VL_NAMES: Renames = (("model.visual.", "visual."), *_LANGUAGE)
+TOWER_AND_PROJECTOR_NAMES: Renames = (
+    ("model.vision_tower.", "vision_tower."),
+    ("model.multi_modal_projector.", "multi_modal_projector."),
+    *_LANGUAGE,
+)
+KIMI_NAMES: Renames = (
+    ("language_model.layers.", "language_model.model.layers."),
+    ("mm_projector.proj.0", "mm_projector.linear_1"),
+    ("mm_projector.proj.2", "mm_projector.linear_2"),
+)
+
+
+def beside(text: Family, tower: VisionTower, renames: Renames = ()) -> Family:
+    """A family with the tower that `vision_config` describes; `renames` as in `Rows`."""
 
     def family(model: Model) -> Rows:
         part = Part(model, "vision_config")
@@ -26,7 +43,7 @@ def beside(text: Family, tower: VisionTower) -> Family:
             raise Missing(f"the config of {model.geometry.model_id} does not tell vision_config")
         rows = text(model)
         language = (row._replace(name=LANGUAGE_MODEL + row.name) for row in rows.weights)
-        return rows._replace(weights=(*tower(model, part), *language))
+        return rows._replace(weights=(*tower(model, part), *language), renames=renames)
 
     return family
 
@@ -248,13 +265,13 @@ def _merger(
 
 FAMILIES: Mapping[str, Family] = {
     "Exaone4_5_ForConditionalGeneration": beside(dense.exaone4, qwen2_5_vl),
-    "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip),
-    "KimiK25ForConditionalGeneration": beside(mla.deepseek, kimi_k25),
+    "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip, TOWER_AND_PROJECTOR_NAMES),
+    "KimiK25ForConditionalGeneration": beside(mla.deepseek, kimi_k25, KIMI_NAMES),
     "Llama4ForConditionalGeneration": beside(experts.llama4, llama4),
-    "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral),
-    "Qwen2VLForConditionalGeneration": beside(dense.qwen2, qwen2_vl),
-    "Qwen2_5_VLForConditionalGeneration": beside(dense.qwen2, qwen2_5_vl),
-    "Qwen3VLForConditionalGeneration": beside(dense.qwen3, qwen3_vl),
-    "Qwen3VLMoeForConditionalGeneration": beside(experts.qwen3_moe, qwen3_vl),
+    "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
+    "Qwen2VLForConditionalGeneration": beside(dense.qwen2, qwen2_vl, QWEN2_VL_NAMES),
+    "Qwen2_5_VLForConditionalGeneration": beside(dense.qwen2, qwen2_5_vl, QWEN2_VL_NAMES),
+    "Qwen3VLForConditionalGeneration": beside(dense.qwen3, qwen3_vl, QWEN3_VL_NAMES),
+    "Qwen3VLMoeForConditionalGeneration": beside(experts.qwen3_moe, qwen3_vl, QWEN3_VL_NAMES),
 }
 """Architecture class -> family."""
