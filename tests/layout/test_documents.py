@@ -14,7 +14,7 @@ KIB = 1024
 
 def elements(rows: tuple[Row, ...], tensor_parallel_size: int) -> int:
     division = Division.of(Sizes(tensor_parallel_size), VLLM)
-    shares = [division.weights(row) for row in rows]
+    shares = [division.bits(row, 1) for row in rows]
     assert None not in shares
     return sum(share for share in shares if share is not None)
 

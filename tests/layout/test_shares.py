@@ -92,15 +92,15 @@ def test_load_balancing_wants_as_many_experts_on_every_rank() -> None:
 def test_a_bias_is_cut_as_the_outputs_are_and_whole_behind_a_row_cut() -> None:
     column = Row("fc1", (Extent(64, "column"),), Extent(10), bias=True)
     row = Row("fc2", (Extent(10),), Extent(64, "row"), bias=True)
-    assert division(4).weights(column) == 16 * 10 + 16
-    assert division(4).weights(row) == 10 * 16 + 10
+    assert division(4).bits(column, 16) == 16 * (16 * 10 + 16)
+    assert division(4).bits(row, 16) == 16 * (10 * 16 + 10)
 
 
 def test_merged_outputs_are_cut_each_for_itself() -> None:
     merged = Row(
         "qkv", (Extent(32, "query_head", 128), Extent(8, "kv_head", 128), Extent(8, "kv_head", 128)), Extent(2)
     )
-    assert division(16).weights(merged) == (2 + 1 + 1) * 128 * 2
+    assert division(16).bits(merged, 16) == 16 * (2 + 1 + 1) * 128 * 2
 
 
 def test_a_whole_cache_is_not_cut() -> None:

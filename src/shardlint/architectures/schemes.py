@@ -41,13 +41,15 @@ class Refinement(NamedTuple):
     """What an engine does with experts whose width is not whole blocks.
 
     `gcd`: the blocks shrink to what divides them, the width and the model's width, as far as the engine's table goes.
-    `halving`: they are halved until they divide both, not below `least`.  The weight is then stored as `becomes`.
+    `halving`: they are halved until they divide both, not below `least`; so it is too where the model's width is not
+    a multiple of `hidden`.  The weight is then stored as `becomes`.
     """
 
     how: Literal["gcd", "halving"]
     block: int
     becomes: Scheme
     least: int = 0
+    hidden: int = 1
 
 
 class Scheme(NamedTuple):

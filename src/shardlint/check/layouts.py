@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shardlint.facts import Accelerator
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes, lay_out, legal_values
 from shardlint.layout.laying_out import impossible_size
@@ -22,6 +23,9 @@ SIZES = (
     "enable_expert_parallel",
     "enable_eplb",
     "num_redundant_experts",
+    "mm_encoder_tp_mode",
+    "language_model_only",
+    "all2all_backend",
     "pp_layer_partition",
     "nnodes",
 )
@@ -59,6 +63,7 @@ def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
     if isinstance(sizes, Unknown):
         return sizes
     per_node = _value(facts.gpus_per_node)
+    gpu = gpu_of(facts)
     dtype, cache = _value(facts.knob("dtype")), _value(facts.knob("kv_cache_dtype"))
     return facts.once(
         lambda: lay_out(
@@ -69,12 +74,14 @@ def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
             gpus_per_node=per_node,
             dtype=dtype,
             kv_cache_dtype=cache,
+            gpu=gpu,
         ),
         "layout",
         sizes,
         per_node,
         dtype,
         cache,
+        gpu,
     )
 
 
@@ -86,9 +93,20 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
     gpus, nodes = _value(facts.gpus_per_node), _value(facts.nodes)
     there = gpus * nodes if gpus is not None and nodes is not None else None
     cutting = facts.engine.cutting(facts.engine_version.value)
+    gpu = gpu_of(facts)
     return facts.once(
-        lambda: legal_values(sizes, facts.geometry, cutting, rows=facts.rows, gpus=there), "legal", sizes, there
+        lambda: legal_values(sizes, facts.geometry, cutting, rows=facts.rows, gpus=there, gpu=gpu),
+        "legal",
+        sizes,
+        there,
+        gpu,
     )
+
+
+def gpu_of(facts: DeploymentFacts) -> Accelerator | None:
+    """The card, where it is named; of several that a name may mean the first, if all have the same kernels."""
+    cards = _value(facts.accelerators) or ()
+    return cards[0] if cards and len({card.compute_capability for card in cards}) == 1 else None
 
 
 def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from shardlint.findings import Effect, Piece
@@ -25,6 +25,22 @@ class Cut(NamedTuple):
     remainder: Remainder = "none"
 
 
+class Kernels(NamedTuple):
+    """What the kernels of one kind of card make of the experts of a rank; None where that is not known.
+
+    The width of an expert is padded up to a multiple, that of MXFP4 experts together with the model's width.
+    """
+
+    width_pads_to: int | None = None
+    mxfp4_width_pads_to: int | None = None
+    mxfp4_hidden_pads_to: int | None = None
+    refines_blocks: bool | None = None
+    """Whether there is a kernel for FP8 blocks finer than the checkpoint's."""
+
+
+UNKNOWN_KERNELS = Kernels()
+
+
 class Cutting:
     """The cutting table of one engine in one version.
 
@@ -39,10 +55,22 @@ class Cutting:
         pieces: Mapping[Piece, Cut],
         stage_remainder: StageRemainder = "before_last",
         expert_blocks_refine_to: int = 0,
+        kernels: Sequence[tuple[tuple[int, int], Kernels]] = (),
+        usual_capability: str = "9.0",
     ) -> None:
         self.pieces = pieces
         self.stage_remainder = stage_remainder
         self.expert_blocks_refine_to = expert_blocks_refine_to
+        self._kernels = tuple(kernels)
+        self._usual_capability = usual_capability
 
     def __getitem__(self, piece: Piece) -> Cut:
         return self.pieces[piece]
+
+    def kernels(self, capability: str | None = None) -> Kernels:
+        """Those of a card by its compute capability as text ("9.0"), of the usual one where it is None."""
+        major, dot, minor = (capability or self._usual_capability).partition(".")
+        if not dot or not major.isdecimal() or not minor.isdecimal():
+            return UNKNOWN_KERNELS
+        own = (int(major), int(minor))
+        return next((found for least, found in reversed(self._kernels) if own >= least), UNKNOWN_KERNELS)

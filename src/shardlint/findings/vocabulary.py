@@ -82,6 +82,7 @@ Piece = Literal[
     "vocabulary",
     "expert",
     "expert_width",
+    "quantisation_block",
     "whole",
 ]
 """What a row of weights is cut into.  A closed list: an engine's cutting table has an entry for each."""

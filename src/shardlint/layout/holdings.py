@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shardlint.architectures.rows import CacheRow, Row, Rows
 from shardlint.layout.dtypes import ELEMENT_BYTES
 from shardlint.layout.layout import CacheShare
-from shardlint.layout.share import Division
+from shardlint.layout.share import Division, rows_in_use
 from shardlint.layout.stages import Layers
 
 
@@ -36,14 +36,20 @@ class Holdings:
         self.quantised_bits = quantised_bits
         self.cache_element_bytes = cache_element_bytes
         self.ranks_per_token = ranks_per_token
+        self._weights = rows_in_use(division, rows.weights)
+        self._expert_counts = tuple(dict.fromkeys(r.experts for r in self._weights if r.experts.piece == "expert"))
         self._stage_bytes: dict[int, int | None] = {}
+        self._expert_bytes: dict[tuple[int, tuple[int | None, ...]], int | None] = {}
 
     def weight_bytes(self, stage: int, expert_index: int) -> int | None:
         """Bytes of the parameters of a rank of this stage that is number `expert_index` of those sharing experts."""
         if stage not in self._stage_bytes:  # the same for every rank of the stage but for the experts
             self._stage_bytes[stage] = self._sum(stage, 0, with_experts=False)
         rest = self._stage_bytes[stage]
-        experts = self._sum(stage, expert_index, with_experts=True)
+        key = (stage, tuple(self.division.share(extent, expert_index) for extent in self._expert_counts))
+        if key not in self._expert_bytes:
+            self._expert_bytes[key] = self._sum(stage, expert_index, with_experts=True)
+        experts = self._expert_bytes[key]
         return None if rest is None or experts is None else rest + experts
 
     def caches(self, stage: int) -> tuple[CacheShare, ...] | None:
@@ -70,19 +76,20 @@ class Holdings:
 
     def _sum(self, stage: int, expert_index: int, *, with_experts: bool) -> int | None:
         total = 0
-        for row in self.rows.weights:
+        for row in self._weights:
             if (row.experts.piece == "expert") == with_experts and (times := self._times(row, stage)):
-                elements, bits = self.division.weights(row, expert_index), self._bits(row)
-                if elements is None or bits is None:
+                element_bits = self._element_bits(row)
+                bits = None if element_bits is None else self.division.bits(row, element_bits, expert_index)
+                if bits is None:
                     return None
-                total += times * elements * bits
+                total += times * bits
         return total // 8
 
-    def _bits(self, row: Row) -> int | None:
-        """Of one element of a row."""
+    def _element_bits(self, row: Row) -> int | None:
+        """Of one element of a row that its scheme does not pack."""
         if row.element_type != "model":
             return 8 * ELEMENT_BYTES[row.element_type]
-        return self.quantised_bits if row.quantisable else self.model_bits
+        return self.quantised_bits if row.quantisable and row.scheme is None else self.model_bits
 
     def _times(self, row: Row, stage: int) -> int:
         """How often a stage holds a row."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from shardlint.architectures import known_pieces, rows_of
 from shardlint.architectures.rows import Row, Rows
 from shardlint.engines.cutting import Cutting
-from shardlint.facts import Geometry
+from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Located, Unknown
 from shardlint.layout.dtypes import cache_element_bytes, model_element_bytes
 from shardlint.layout.holdings import Holdings
 from shardlint.layout.layout import Layout, Rank
 from shardlint.layout.ranks import expert_rank, place_of, ranks_per_node
-from shardlint.layout.share import Division, Uneven, uneven_pieces
+from shardlint.layout.share import Division, Uneven, floored_blocks, uneven_pieces
 from shardlint.layout.sizes import DEGREES, Sizes
 from shardlint.layout.stages import Layers, PartitionFault, stage_layers
 
@@ -30,35 +30,40 @@ def lay_out(
     gpus_per_node: int | None = None,
     dtype: str | None = None,
     kv_cache_dtype: str | None = None,
+    gpu: Accelerator | None = None,
 ) -> Layout:
     """The layout that these sizes give of this model under an engine's cutting table.
 
     Never raises for what sizes and model say: what the engine refuses is named in `refused`, what cannot be told is
     None with its reason in `unknown`, and more than 4,096 ranks are not told apart.  `dtype` and `kv_cache_dtype` are
     the engine's options as written, None where they are not; `rows` are the model's, worked out where not given.
+    `gpu` decides what experts are padded to; where it is None, the layout is that of the card that the cutting table
+    calls usual.
     """
     impossible = impossible_size(sizes)
     if impossible is not None:
         return Layout((), refused=impossible, sizes=sizes)
     rows = rows_of(geometry) if rows is None else rows
-    uneven = uneven_pieces(sizes, _rows_to_cut(geometry, rows), cutting)
+    capability, to_cut = None if gpu is None else gpu.compute_capability, _rows_to_cut(geometry, rows)
+    uneven = uneven_pieces(sizes, to_cut, cutting, capability)
     if sizes.world_size > MOST_RANKS:
         too_many = f"the layout has {sizes.world_size} ranks, and at most {MOST_RANKS} are told apart"
         return Layout((), too_many, _refusal(sizes, geometry, (), None, uneven), sizes, uneven=uneven)
     stages = _stages(sizes, number_of_layers(geometry, rows), cutting)
     fault = stages if isinstance(stages, PartitionFault) else None
     ranges = () if stages is None or isinstance(stages, PartitionFault) else stages
-    holdings = _holdings(sizes, geometry, rows, cutting, ranges, dtype, kv_cache_dtype)
+    holdings = _holdings(sizes, geometry, rows, cutting, ranges, dtype, kv_cache_dtype, capability)
     per_node = ranks_per_node(sizes, gpus_per_node)
     return Layout(
         ranks=tuple(_ranks(sizes, ranges, holdings, per_node)),
-        unknown=_unknown(geometry, rows, dtype, kv_cache_dtype),
+        unknown=_unknown(geometry, rows, dtype, kv_cache_dtype, holdings),
         refused=_refusal(sizes, geometry, ranges, fault, uneven),
         sizes=sizes,
         stages=ranges,
         partition_fault=fault,
         uneven=uneven,
         ranks_per_node=per_node,
+        floored=floored_blocks(sizes, to_cut, cutting, capability),
     )
 
 
@@ -98,6 +103,7 @@ def _holdings(
     stages: tuple[Layers, ...],
     dtype: str | None,
     kv_cache_dtype: str | None,
+    capability: str | None,
 ) -> Holdings | None:
     if isinstance(geometry, Unknown) or isinstance(rows, Unknown) or not stages:
         return None
@@ -106,7 +112,7 @@ def _holdings(
     cache_element = cache_element_bytes(geometry, kv_cache_dtype, element)
     return Holdings(
         rows=rows,
-        division=Division.of(sizes, cutting),
+        division=Division.of(sizes, cutting, rows.weights, capability),
         stages=stages,
         model_bits=bits,
         quantised_bits=bits if rows.bytes_unknown is None else None,
@@ -135,7 +141,11 @@ def _ranks(sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, 
 
 
 def _unknown(
-    geometry: Geometry | Unknown, rows: Rows | Unknown, dtype: str | None, kv_cache_dtype: str | None
+    geometry: Geometry | Unknown,
+    rows: Rows | Unknown,
+    dtype: str | None,
+    kv_cache_dtype: str | None,
+    holdings: Holdings | None,
 ) -> str | None:
     """Why some bytes are None, and what would settle it."""
     if isinstance(geometry, Unknown):
@@ -146,6 +156,8 @@ def _unknown(
     for reason in (rows.bytes_unknown, element, cache_element_bytes(geometry, kv_cache_dtype, element)):
         if isinstance(reason, Unknown):
             return _in_words(reason)
+    if holdings is not None and any(map(holdings.division.needs_the_card, rows.weights)):
+        return "what the kernels of this card have experts padded to is not known; a card of another generation"
     return None
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from shardlint.architectures import HEADS_ONLY, known_pieces, rows_of
 from shardlint.architectures.rows import Row, Rows
 from shardlint.engines.cutting import Cutting
-from shardlint.facts import Geometry
+from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Unknown
 from shardlint.layout.laying_out import number_of_layers
 from shardlint.layout.share import Uneven, uneven_pieces
@@ -28,6 +29,8 @@ class Legal(NamedTuple):
     """GPUs that the whole instance may use; None where unknown, and then the model alone bounds the values."""
     basis: str
     """What was asked to come out even: "all rows", or what was known where the rows were not."""
+    capability: str | None = None
+    """CUDA compute capability of the card, where it is known."""
 
     def values(self, degree: Degree) -> tuple[int, ...]:
         """All legal values, ascending; empty where not even 1 fits the GPUs beside the other degrees."""
@@ -39,7 +42,7 @@ class Legal(NamedTuple):
 
     def uneven(self, degree: Degree, value: int) -> tuple[Uneven, ...]:
         """The pieces that do not come out even with this value: none where it is legal."""
-        return uneven_pieces(self.sizes.with_degree(degree, value), self.rows, self.cutting)
+        return uneven_pieces(self.sizes.with_degree(degree, value), self.rows, self.cutting, self.capability)
 
     def failures(self, degree: Degree) -> tuple[tuple[int, Uneven], ...]:
         """The values that are not legal, each with the first piece that does not come out even."""
@@ -66,14 +69,17 @@ def legal_values(
     *,
     rows: Rows | Unknown | None = None,
     gpus: int | None = None,
+    gpu: Accelerator | None = None,
 ) -> Legal:
     """What may stand beside these sizes, for a model that may be unknown; a size below 1 counts as 1.
 
     `gpus` is the number that the whole instance may use, over all its nodes; `rows` are the model's, worked out where
-    not given.
+    not given, and `gpu` the card where it is known.
     """
     known, layers, basis = _what_is_known(geometry, rows_of(geometry) if rows is None else rows)
-    return Legal(_possible(sizes), _single_pieces(known), cutting, layers, gpus, basis)
+    return Legal(
+        _possible(sizes), _single_pieces(known), cutting, layers, gpus, basis, gpu.compute_capability if gpu else None
+    )
 
 
 def _what_is_known(geometry: Geometry | Unknown, rows: Rows | Unknown) -> tuple[tuple[Row, ...], int | None, str]:
@@ -85,13 +91,32 @@ def _what_is_known(geometry: Geometry | Unknown, rows: Rows | Unknown) -> tuple[
 
 
 def _single_pieces(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Every kind and number of pieces once, named by its first row: all that legality depends on."""
-    first: dict[tuple[str, int], Row] = {}
+    """Every kind and number of pieces once, named by its first row, and every quantised row whose blocks count: all
+    that legality depends on."""
+    first: dict[Row, Row] = {}
     for row in rows:
-        for extent in row.extents:
-            if extent.piece != "whole":
-                first.setdefault((extent.piece, extent.count), Row(row.name, (extent,)))
+        for bare in _bare(row):
+            first.setdefault(bare, bare._replace(name=row.name))
     return tuple(first.values())
+
+
+def _bare(row: Row) -> Iterator[Row]:
+    """A row without what makes no difference to how it can be cut."""
+    whole, tower = row.under_sequence_parallel, row.tower
+    if row.scheme is not None and row.scheme.musts:
+        yield Row(
+            "",
+            row.outs,
+            row.contraction,
+            experts=row.experts,
+            tower=tower,
+            under_sequence_parallel=whole,
+            scheme=row.scheme,
+        )
+    for extent in row.extents:
+        if extent.piece != "whole":
+            single = extent._replace(unit=1)
+            yield Row("", (single,), tower=tower, under_sequence_parallel=whole)
 
 
 def _possible(sizes: Sizes) -> Sizes:

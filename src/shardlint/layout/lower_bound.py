@@ -106,7 +106,7 @@ def _from_packed_rows(
     bits, element = least_bits(geometry, method), model_element_bytes(geometry, dtype)
     if isinstance(rows, Unknown) or bits is None or isinstance(element, Unknown) or not layout.stages:
         return None
-    holdings = Holdings(rows, Division.of(layout.sizes, cutting), layout.stages, 8 * element, bits, None)
+    holdings = Holdings(rows, Division.of(layout.sizes, cutting, rows.weights), layout.stages, 8 * element, bits, None)
     places = (place_of(rank.rank, layout.sizes) for rank in layout.ranks)
     weights = [holdings.weight_bytes(place.pipeline, expert_rank(place, layout.sizes)) for place in places]
     return _from_ranks(weights, layout.sizes, f"the rows at {bits} bits an element")

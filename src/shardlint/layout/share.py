@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from shardlint.architectures.rows import CacheRow, Extent, Row
-from shardlint.engines.cutting import Cut, Cutting
+from shardlint.architectures.rows import CacheRow, Extent, Row, SequenceParallel, Tower
+from shardlint.engines.cutting import UNKNOWN_KERNELS, Cut, Cutting, Kernels
 from shardlint.findings import Effect, Piece
+from shardlint.layout.packing import Matrix, Split, fitted, floored, stored_bits
 from shardlint.layout.sizes import Sizes
 
 PIECES_IN_WORDS: dict[Piece, str] = {
@@ -21,6 +22,7 @@ PIECES_IN_WORDS: dict[Piece, str] = {
     "vocabulary": "vocabulary rows",
     "expert": "experts",
     "expert_width": "columns of every expert",
+    "quantisation_block": "blocks of a quantised weight",
     "whole": "elements",
 }
 
@@ -30,7 +32,8 @@ BALANCED_EXPERTS = Cut(refuses="fails-while-loading")
 class Uneven(NamedTuple):
     """A piece that does not come out even: `count` pieces of the row over `ways` ranks.
 
-    `padded` is the number of pieces that the engine would really cut (the vocabulary is padded first).
+    `padded` is the number of pieces that the engine would really cut (the vocabulary is padded first).  Of a
+    quantised weight, `count` elements on a rank are not whole blocks of `ways`, and `split` says the rest.
     """
 
     piece: Piece
@@ -39,11 +42,18 @@ class Uneven(NamedTuple):
     padded: int
     ways: int
     effect: Effect
+    split: Split | None = None
+    too_few: bool = False
+    """Whether they would come out even, but the class wants one for each rank."""
 
     def __str__(self) -> str:
+        if self.split is not None:
+            return f"{self.split} ({self.row})"
         what = f"{self.count} {PIECES_IN_WORDS[self.piece]}"
         if self.padded != self.count:
             what += f", padded to {self.padded},"
+        if self.too_few:
+            return f"{what} are fewer than the {self.ways} ranks of tensor parallelism"
         if self.piece == "kv_head":
             return f"{what} neither split nor replicate evenly over {self.ways} ranks"
         return f"{what} do not divide by {self.ways}"
@@ -58,9 +68,17 @@ class Division(NamedTuple):
     expert_parallel: bool
     redundant_experts: int | None = None
     """Copies of experts that load balancing adds to each layer; None where it is off."""
+    whole_shared: frozenset[SequenceParallel] = frozenset()
+    """The kinds of rows that are whole on every rank because MoE layers work sequence-parallel."""
+    whole_towers: frozenset[Tower] = frozenset()
+    """The kinds of towers that are whole on every rank."""
+    kernels: Kernels = UNKNOWN_KERNELS
+    towers: bool = True
+    """Whether the towers of a multimodal model are built."""
 
     @classmethod
-    def of(cls, sizes: Sizes, cutting: Cutting) -> Division:
+    def of(cls, sizes: Sizes, cutting: Cutting, rows: Iterable[Row] = (), capability: str | None = None) -> Division:
+        """For a card of that CUDA compute capability; `rows` are those that the division will be asked for."""
         balanced = sizes.enable_expert_parallel and sizes.enable_eplb
         return cls(
             cutting,
@@ -68,6 +86,10 @@ class Division(NamedTuple):
             sizes.expert_group_size,
             sizes.enable_expert_parallel,
             max(0, sizes.num_redundant_experts) if balanced else None,
+            _whole_shared(sizes),
+            _whole_towers(sizes, rows),
+            cutting.kernels(capability),
+            not sizes.language_model_only,
         )
 
     def ways(self, piece: Piece) -> int:
@@ -84,8 +106,14 @@ class Division(NamedTuple):
 
     def share(self, extent: Extent, index: int = 0) -> int | None:
         """Pieces of a dimension on the rank that is number `index` of those it is spread over; None if refused."""
+        if self._has_too_few(extent):
+            return None
         count, cut = self._count(extent), self._cut(extent.piece)
-        return _pieces(count, cut, self.ways(extent.piece), index)
+        pieces = _pieces(count, cut, self.ways(extent.piece), index)
+        return None if pieces is None else _up(pieces, extent.share_pads_to)
+
+    def _has_too_few(self, extent: Extent) -> bool:
+        return extent.one_a_rank and extent.count < self.tensor
 
     def _count(self, extent: Extent) -> int:
         return extent.count + (self.redundant_experts or 0) * (extent.piece == "expert")
@@ -102,22 +130,101 @@ class Division(NamedTuple):
         return None if pieces is None else pieces * extent.unit
 
     def uneven(self, row: Row) -> Iterator[Uneven]:
-        """The dimensions of a row that the engine refuses to cut this way."""
-        for extent in dict.fromkeys(row.extents):
+        """The dimensions of a row that the engine refuses to cut this way, else the blocks of its storage."""
+        found = tuple(self._uneven_extents(row))
+        return iter(found) if found else self._uneven_blocks(row)
+
+    def _uneven_extents(self, row: Row) -> Iterator[Uneven]:
+        for extent in dict.fromkeys(self._as_cut(row).extents):
             count, cut, ways = self._count(extent), self._cut(extent.piece), self.ways(extent.piece)
             if cut.refuses is not None and _pieces(count, cut, ways, 0) is None:
                 padded = _up(count, cut.pads_to)
                 yield Uneven(extent.piece, row.name, count, padded, ways, cut.refuses)
+            elif self._has_too_few(extent):
+                yield Uneven(extent.piece, row.name, count, count, self.tensor, "fails-while-loading", too_few=True)
 
-    def weights(self, row: Row, expert_index: int = 0) -> int | None:
-        """Elements of one layer of a row on a rank; None where a dimension does not come out even."""
-        outs = [self.elements(out) for out in row.outs]
-        contraction = self.elements(row.contraction)
-        experts = self.elements(row.experts, expert_index)
-        if contraction is None or experts is None or None in outs:
+    def _uneven_blocks(self, row: Row) -> Iterator[Uneven]:
+        effect = self.cutting["quantisation_block"].refuses
+        matrix = self.matrix(row) if row.scheme and row.scheme.musts and effect else None
+        if matrix is None or row.scheme is None or effect is None:
+            return
+        split = fitted(matrix, row.scheme, self._finest_blocks)
+        if isinstance(split, Split):
+            yield self._split_piece(row, split, effect)
+
+    def floored(self, row: Row) -> Iterator[Uneven]:
+        """The scales of a row that lose a part of a block, which nothing forbids."""
+        matrix = self.matrix(row) if row.scheme else None
+        scheme = fitted(matrix, row.scheme, self._finest_blocks) if matrix and row.scheme else None
+        if matrix is None or scheme is None or isinstance(scheme, Split):
+            return
+        split = floored(matrix, scheme)
+        if split is not None:
+            yield self._split_piece(row, split, "misbehaves")
+
+    @staticmethod
+    def _split_piece(row: Row, split: Split, effect: Effect) -> Uneven:
+        return Uneven("quantisation_block", row.name, split.elements, split.elements, split.block, effect, split)
+
+    @property
+    def _finest_blocks(self) -> int:
+        """How fine the blocks of FP8 experts may get; 0 where neither table nor card know finer ones."""
+        return self.cutting.expert_blocks_refine_to if self.kernels.refines_blocks is not False else 0
+
+    def bits(self, row: Row, model_bits: int, expert_index: int = 0) -> int | None:
+        """Bits of one layer of a row on a rank, for elements of `model_bits` where it is not packed; None where a
+        dimension or a block does not come out even, or the card's padding is not known."""
+        matrix = self.matrix(row, expert_index)
+        if matrix is None:
             return None
-        outputs = sum(out for out in outs if out is not None)
-        return experts * (outputs * contraction + outputs * row.bias) * row.times
+        scheme = fitted(matrix, row.scheme, self._finest_blocks) if row.scheme else None
+        return None if isinstance(scheme, Split) else row.times * stored_bits(matrix, scheme, row.bias, model_bits)
+
+    def matrix(self, row: Row, expert_index: int = 0) -> Matrix | None:
+        """What a rank has of one layer of a row; None where a dimension does not come out even."""
+        row = self._as_cut(row)
+        outs = [self._padded(row, out) for out in row.outs]
+        ins, experts = self._padded(row, row.contraction), self.elements(row.experts, expert_index)
+        known = tuple(out for out in outs if out is not None)
+        if ins is None or experts is None or len(known) < len(outs):
+            return None
+        width = next((extent for extent in (*row.outs, row.contraction) if extent.piece == "expert_width"), None)
+        whole = width is None or row.contraction.piece == "expert_width"
+        return Matrix(
+            outs=known,
+            ins=ins,
+            experts=experts,
+            width=None if width is None else (ins if whole else known[0]),
+            hidden=known[0] if whole else ins,
+            outs_are_cut=any(self.ways(out.piece) > 1 for out in row.outs),
+            ins_are_cut=self.ways(row.contraction.piece) > 1,
+        )
+
+    def _as_cut(self, row: Row) -> Row:
+        """A row as this division takes it: whole where its tower is, or where tokens are shared out instead."""
+        if row.tower not in self.whole_towers and row.under_sequence_parallel not in self.whole_shared:
+            return row
+        outs = tuple(out._replace(piece="whole") for out in row.outs)
+        return row._replace(outs=outs, contraction=row.contraction._replace(piece="whole"))
+
+    def _padded(self, row: Row, extent: Extent) -> int | None:
+        """Elements of a dimension of a row, padded for the card where the row is one of experts."""
+        elements = self.elements(extent)
+        if row.experts.piece != "expert" or elements is None:
+            return elements
+        width = extent.piece == "expert_width"
+        if row.scheme is not None and row.scheme.padded:
+            multiple = self.kernels.mxfp4_width_pads_to if width else self.kernels.mxfp4_hidden_pads_to
+        elif row.scheme is None and row.renormalised and width:
+            multiple = self.kernels.width_pads_to
+        else:
+            return elements
+        return None if multiple is None else _up(elements, multiple)
+
+    def needs_the_card(self, row: Row) -> bool:
+        """Whether what a rank holds of a row depends on a card that nothing is known of."""
+        is_padded = row.renormalised if row.scheme is None else row.scheme.padded
+        return row.experts.piece == "expert" and is_padded and self.kernels.width_pads_to is None
 
     def cache_elements(self, row: CacheRow) -> int | None:
         """Elements of one token and one layer in a cache on a rank."""
@@ -125,13 +232,48 @@ class Division(NamedTuple):
         return None if heads is None else heads * row.elements_per_head
 
 
-def uneven_pieces(sizes: Sizes, rows: Iterable[Row], cutting: Cutting) -> tuple[Uneven, ...]:
+def _whole_shared(sizes: Sizes) -> frozenset[SequenceParallel]:
+    if not sizes.sequence_parallel_experts:
+        return frozenset()
+    return frozenset(("whole",) if sizes.pipeline_parallel_size > 1 else ("whole", "whole_without_stages"))
+
+
+def _whole_towers(sizes: Sizes, rows: Iterable[Row]) -> frozenset[Tower]:
+    if sizes.mm_encoder_tp_mode == "data":
+        return frozenset({"by_mode", "by_mode_or_uneven"})
+    ways = sizes.tensor_parallel_size
+    heads = (out for row in rows if row.tower == "by_mode_or_uneven" for out in row.outs if out.piece == "vision_head")
+    return frozenset({"by_mode_or_uneven"}) if any(out.count % ways for out in heads) else frozenset()
+
+
+def rows_in_use(division: Division, rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows that the engine builds at all: towers are left out on demand."""
+    return tuple(row for row in rows if row.tower == "none" or division.towers)
+
+
+def uneven_pieces(
+    sizes: Sizes, rows: Iterable[Row], cutting: Cutting, capability: str | None = None
+) -> tuple[Uneven, ...]:
     """The pieces that do not come out even, each kind of piece and number named once, by its first row."""
-    division = Division.of(sizes, cutting)
-    found: dict[tuple[str, int], Uneven] = {}
-    for row in rows:
-        for uneven in division.uneven(row):
-            found.setdefault((uneven.piece, uneven.count), uneven)
+    rows = tuple(rows)
+    division = Division.of(sizes, cutting, rows, capability)
+    return _once(map(division.uneven, rows_in_use(division, rows)))
+
+
+def floored_blocks(
+    sizes: Sizes, rows: Iterable[Row], cutting: Cutting, capability: str | None = None
+) -> tuple[Uneven, ...]:
+    """The scales that lose a part of a block without a word, each number of elements named once."""
+    rows = tuple(rows)
+    division = Division.of(sizes, cutting, rows, capability)
+    return _once(map(division.floored, rows_in_use(division, rows)))
+
+
+def _once(pieces: Iterable[Iterator[Uneven]]) -> tuple[Uneven, ...]:
+    found: dict[tuple[str, int, int], Uneven] = {}
+    for of_row in pieces:
+        for uneven in of_row:
+            found.setdefault((uneven.piece, uneven.count, uneven.ways), uneven)
     return tuple(found.values())
 
 

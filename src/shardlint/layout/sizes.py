@@ -18,6 +18,10 @@ DEGREES: tuple[Degree, ...] = (
 )
 """The degrees that ranks are numbered by, the slowest first (vLLM's order DP x PP x PCP x TP)."""
 
+WITHOUT_SEQUENCE_PARALLEL = ("flashinfer_all2allv", "flashinfer_nvlink_two_sided", "moonep")
+"""The all-to-all backends of vLLM 0.33.0 under which each rank of a tensor parallel group has all tokens; in place of
+the removed `naive` and `pplx` it takes its default, which is none of these."""
+
 
 class Sizes(NamedTuple):
     """How one engine instance is split. `nnodes` is the number of nodes that share its ranks evenly."""
@@ -33,11 +37,23 @@ class Sizes(NamedTuple):
     enable_eplb: bool = False
     """Expert load balancing, which copies `num_redundant_experts` of the experts of each layer."""
     num_redundant_experts: int = 0
+    mm_encoder_tp_mode: str | None = None
+    """How towers are split: by their weights, or not at all (`data`)."""
+    language_model_only: bool = False
+    """Without the towers of a multimodal model."""
+    all2all_backend: str | None = None
+    """How tokens reach the ranks of their experts; None for the engine's own choice."""
 
     def with_degree(self, degree: Degree, value: int) -> Sizes:
         """The same layout with another value of one degree."""
         change: dict[str, Any] = {degree: value}
         return self._replace(**change)
+
+    @property
+    def sequence_parallel_experts(self) -> bool:
+        """Whether the ranks of a tensor parallel group share the tokens of a MoE layer out among them."""
+        several = self.tensor_parallel_size > 1 and self.data_parallel_size > 1
+        return several and self.enable_expert_parallel and self.all2all_backend not in WITHOUT_SEQUENCE_PARALLEL
 
     @property
     def replica_size(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from shardlint.architectures.families import dense, encoders, experts, gemma4, hybrid, mla, older, towers
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
-from shardlint.architectures.quantisation import quantisation_of
+from shardlint.architectures.quantisation import quantised
 from shardlint.architectures.rows import Rows
 from shardlint.facts import Geometry
 from shardlint.findings import Unknown
@@ -34,8 +34,8 @@ FAMILIES: Mapping[str, Family] = {
 def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None = None) -> Rows | Unknown:
     """All rows of a model; Unknown, with what would settle it, where its family or one of its numbers is not known.
 
-    Of a quantised checkpoint the sizes are given and `Rows.bytes_unknown` is set.  `families` is the table to look in,
-    this module's where none is given.
+    Of a quantised checkpoint each row says how it is stored; where that is not known, the sizes are given and
+    `Rows.bytes_unknown` is set.  `families` is the table to look in, this module's where none is given.
     """
     if isinstance(geometry, Unknown):
         return geometry
@@ -52,12 +52,4 @@ def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None 
         rows = family(Model(geometry))
     except Missing as missing:
         return missing.unknown
-    return rows._replace(bytes_unknown=_bytes_unknown(geometry))
-
-
-def _bytes_unknown(geometry: Geometry) -> Unknown | None:
-    """Why an element's bytes are not known: the checkpoint is quantised."""
-    method = quantisation_of(geometry)
-    if method is None or isinstance(method, Unknown):
-        return method
-    return Unknown(f"the checkpoint is quantised ({method}), and the bytes of its rows are not described")
+    return quantised(rows, geometry)

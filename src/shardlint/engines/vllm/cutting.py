@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardlint.engines.cutting import Cut, Cutting, Remainder
+from shardlint.engines.cutting import UNKNOWN_KERNELS, Cut, Cutting, Kernels, Remainder
 from shardlint.engines.versions import Version
 
 VOCABULARY_PADDING = 64
@@ -13,6 +13,15 @@ STAGES_BEFORE_LAST_SINCE = Version.of("0.8")
 EXPERTS_TO_FIRST_RANKS_SINCE = Version.of("0.10")
 """0.9.2 leaves the remainder to the last rank, 0.10.2 does not."""
 BLOCKS_REFINED_SINCE = Version.of("0.29")
+
+KERNELS = (
+    ((8, 0), Kernels(1, 128, 256, refines_blocks=False)),
+    ((8, 9), Kernels(1, 128, 256, refines_blocks=True)),
+    ((9, 0), Kernels(1, 64, 1, refines_blocks=True)),
+    ((10, 0), Kernels(128, 128, 256, refines_blocks=True)),
+    ((11, 0), UNKNOWN_KERNELS),
+)
+"""Recorded with 0.33.0 on A100, L4, H100 and B200: what the kernels that each of them prefers pad experts to."""
 
 
 def cutting(version: Version) -> Cutting:
@@ -30,8 +39,10 @@ def cutting(version: Version) -> Cutting:
             "vocabulary": Cut(refuses="fails-while-loading", pads_to=VOCABULARY_PADDING),
             "expert": Cut(remainder=experts),
             "expert_width": Cut(refuses="fails-while-loading"),
+            "quantisation_block": Cut(refuses="fails-while-loading"),
             "whole": Cut(replicates=True),
         },
         stage_remainder="before_last" if version >= STAGES_BEFORE_LAST_SINCE else "last",
         expert_blocks_refine_to=BLOCKS_REFINE_TO if version >= BLOCKS_REFINED_SINCE else 0,
+        kernels=KERNELS,
     )

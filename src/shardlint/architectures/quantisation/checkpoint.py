@@ -15,21 +15,36 @@ _FOUR_BITS = ("mxfp4", "modelopt_fp4", "modelopt_mixed")
 def quantisation_of(geometry: Geometry) -> str | Unknown | None:
     """The method by which the checkpoint is quantised, None for a plain one.
 
-    The engine takes no notice of a `quantization_config` that names no method (MLX writes such).
+    The engine takes no notice of a `quantization_config` that names no method (MLX writes such), and of a
+    hf_quant_config.json whose producer is not ModelOpt.
     """
+    if not quantization_config(geometry):
+        return None
     fact = geometry.facts.get("quant_method")
-    if isinstance(fact, Unknown):
-        return None if quantization_config(geometry) else fact
-    return None if fact is None or fact.value is None else str(fact.value)
+    if fact is None or isinstance(fact, Unknown) or fact.value is None:
+        return None
+    return str(fact.value)
 
 
 def quantization_config(geometry: Geometry) -> Mapping[str, Any]:
-    """The config's own statement, empty where there is none."""
-    for holder in (geometry.raw, geometry.text):
-        found = holder.get("quantization_config")
-        if isinstance(found, Mapping):
-            return found
-    return {}
+    """What the model's files say of the quantisation, empty where they say nothing that counts."""
+    for key in ("quantization_config", "compression_config"):
+        for holder in (geometry.raw, geometry.text):
+            if isinstance(found := holder.get(key), Mapping):
+                return found
+    beside = geometry.side_files.get("hf_quant_config.json", {})
+    return beside if _is_of_modelopt(beside) else {}
+
+
+def _is_of_modelopt(beside: Mapping[str, Any]) -> bool:
+    producer = beside.get("producer")
+    return isinstance(producer, Mapping) and producer.get("name") == "modelopt"
+
+
+def modelopt_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a ModelOpt config that holds its keys: older ones nest them under `quantization`."""
+    nested = config.get("quantization")
+    return nested if isinstance(nested, Mapping) else config
 
 
 def least_bits(geometry: Geometry, method: str) -> int | None:
@@ -42,7 +57,7 @@ def least_bits(geometry: Geometry, method: str) -> int | None:
     if method == "bitsandbytes":
         return 8 if config.get("load_in_8bit") else 4
     if method.startswith("modelopt"):
-        return 8 if config.get("quant_algo") == "FP8" else 4
+        return 8 if modelopt_config(config).get("quant_algo") == "FP8" else 4
     if method == "compressed-tensors":
         return min(_group_bits(config), default=None)
     bits = config.get("bits")
