@@ -39,13 +39,15 @@ AttentionKind = Literal["grouped", "latent"]
 class Extent(NamedTuple):
     """One dimension of a row: `count` pieces of `unit` elements each (32 query heads of 128).
 
-    A rank's share, in pieces, is padded up to a multiple of `share_pads_to`.
+    A rank's share, in pieces, is padded up to a multiple of `share_pads_to`.  With `one_a_rank` the class refuses to be
+    built on more ranks of tensor parallelism than there are pieces.
     """
 
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of an extent
     piece: Piece = "whole"
     unit: int = 1
     share_pads_to: int = 1
+    one_a_rank: bool = False
 
 
 ONE = Extent(1)

@@ -39,9 +39,14 @@ def gated_experts(
     *,
     bias: bool = False,
     renormalised: bool = False,
+    one_a_rank: bool = False,
 ) -> tuple[Row, ...]:
-    """Gate, up and down projection of `experts` experts, each `width` wide."""
-    column, number, hidden = Extent(width, "expert_width"), Extent(experts, "expert"), Extent(hidden_size)
+    """Gate, up and down projection of `experts` experts, each `width` wide.
+
+    With `one_a_rank` the class refuses more ranks of tensor parallelism than there are experts.
+    """
+    column, hidden = Extent(width, "expert_width"), Extent(hidden_size)
+    number = Extent(experts, "expert", one_a_rank=one_a_rank)
     return (
         Row(f"{name}.w13", (column, column), hidden, bias, layers, experts=number, renormalised=renormalised),
         Row(f"{name}.w2", (hidden,), column, bias, layers, experts=number, renormalised=renormalised),

@@ -91,7 +91,7 @@ def _qwen_experts(model: Model, moe: Sequence[int], *, router_quantisable: bool)
     renormalised = is_renormalised(model, corrected=False)
     return (
         router(f"{MLP}.gate", experts, hidden, moe, quantisable=router_quantisable),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=renormalised),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=renormalised, one_a_rank=True),
         *dense_beside(model, moe),
     )
 
@@ -105,8 +105,10 @@ def gpt_oss(model: Model) -> Rows:
         *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, bias=True),
     )
     sinks = Row(f"{name}.sinks", (Extent(model.heads, "query_head"),), layers=layers, quantisable=False)
-    attention = grouped_query(model, qkv_bias=True, output_bias=True, name=name)
-    return sparse(model, (*attention, sinks), rows, sliding=layers[::2], tied=False)
+    merged, *others = grouped_query(model, qkv_bias=True, output_bias=True, name=name)
+    # its own arithmetic leaves no head where there are fewer KV heads than ranks, and divides by that
+    merged = merged._replace(outs=tuple(out._replace(one_a_rank=out.piece == "kv_head") for out in merged.outs))
+    return sparse(model, (merged, *others, sinks), rows, sliding=layers[::2], tied=False)
 
 
 def glm4_moe(model: Model) -> Rows:
@@ -152,7 +154,7 @@ def _minimax_experts(model: Model, moe: Sequence[int], *, renormalised: bool) ->
     return (
         router(f"{name}.gate", experts, hidden, moe, element_type="float32"),
         *corrected,
-        *gated_experts(f"{name}.experts", experts, hidden, width, moe, renormalised=renormalised),
+        *gated_experts(f"{name}.experts", experts, hidden, width, moe, renormalised=renormalised, one_a_rank=True),
     )
 
 
@@ -212,7 +214,7 @@ def ernie4_5_moe(model: Model) -> Rows:
     rows = (
         router(f"{MLP}.gate", experts, hidden, moe, element_type="float32"),
         correction_bias(f"{MLP}.gate", experts, moe),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, one_a_rank=True),
         *shared_experts(f"{MLP}.shared_experts", hidden, shared, moe, bias=bias),
         *dense_beside(model, moe, bias=bias),
     )

@@ -116,7 +116,8 @@ def nemotron_h(model: Model) -> Rows:
         *ends(model, stages=EACH_STAGE, norm_name="model.norm_f"),
     )
     element = _element(model, "mamba_ssm_cache_dtype", "float32")
-    return _hybrid(model, weights, attends, (mamba2_state(mixer, recurs, element),))
+    rows = _hybrid(model, weights, attends, (mamba2_state(mixer, recurs, element),))
+    return rows._replace(renames=(("backbone", "model"),))
 
 
 def _nemotron_kinds(model: Model) -> list[str]:
