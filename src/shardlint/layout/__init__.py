@@ -1,7 +1,7 @@
 """Ranks, groups and shares: which rank holds what, on which node, and what it costs. Arithmetic only."""
 
 from shardlint.layout.laying_out import MOST_RANKS, lay_out
-from shardlint.layout.layout import CacheShare, Layout, Rank
+from shardlint.layout.layout import CacheShare, Layout, Rank, StateShare
 from shardlint.layout.legal import Legal, legal_values
 from shardlint.layout.lower_bound import LowerBound, weights_at_least
 from shardlint.layout.ranks import Group, GroupKind, crossing, group_of, groups, place_of, rank_of, ranks_per_node
@@ -24,6 +24,7 @@ __all__ = [
     "PartitionFault",
     "Rank",
     "Sizes",
+    "StateShare",
     "Uneven",
     "crossing",
     "even_counts",

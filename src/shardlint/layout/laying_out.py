@@ -11,11 +11,12 @@ from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Located, Unknown
 from shardlint.layout.dtypes import cache_element_bytes, model_element_bytes
 from shardlint.layout.holdings import Holdings
-from shardlint.layout.layout import Layout, Rank
+from shardlint.layout.layout import CacheShare, Layout, Rank, StateShare
 from shardlint.layout.ranks import expert_rank, place_of, ranks_per_node
 from shardlint.layout.share import Division, Uneven, floored_blocks, uneven_pieces
 from shardlint.layout.sizes import DEGREES, Sizes
 from shardlint.layout.stages import Layers, PartitionFault, stage_layers
+from shardlint.layout.states import with_states
 
 MOST_RANKS = 4096
 """Ranks of one instance that are still told apart: far more than any deployment has, few enough to list."""
@@ -122,10 +123,10 @@ def _holdings(
 
 
 def _ranks(sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, per_node: int | None) -> Iterator[Rank]:
-    caches = [holdings.caches(stage) if holdings else None for stage in range(sizes.pipeline_parallel_size)]
+    kept = [_kept(holdings, stage) for stage in range(sizes.pipeline_parallel_size)]
     for rank in range(sizes.world_size):
         place = place_of(rank, sizes)
-        cache = caches[place.pipeline]
+        cache, states = kept[place.pipeline]
         yield Rank(
             rank=rank,
             data_parallel_rank=place.data,
@@ -137,7 +138,18 @@ def _ranks(sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, 
             weight_bytes=holdings.weight_bytes(place.pipeline, expert_rank(place, sizes)) if holdings else None,
             kv_bytes_per_token_if_all_full=None if cache is None else sum(c.layers * c.bytes_per_token for c in cache),
             caches=cache,
+            states=states,
         )
+
+
+def _kept(holdings: Holdings | None, stage: int) -> tuple[tuple[CacheShare, ...] | None, tuple[StateShare, ...]]:
+    """What sequences leave on the ranks of a stage: caches, None where their bytes are not known, and states."""
+    caches = None if holdings is None else holdings.caches(stage)
+    if holdings is None or caches is None:
+        return None, ()
+    element_bytes = None if holdings.model_bits is None else holdings.model_bits // 8
+    kept = with_states(caches, holdings.rows.states, holdings.division, holdings.stages[stage], element_bytes)
+    return (None, ()) if kept is None else kept
 
 
 def _unknown(

@@ -21,11 +21,22 @@ class CacheShare(NamedTuple):
     """Tokens that a layer keeps at most."""
     ranks_per_token: int
     """Ranks that share the tokens of a sequence (context parallelism)."""
+    tokens_per_page: int = 1
+    """Tokens that a layer takes room for at once."""
 
     def bytes(self, tokens: int) -> int:
         """What a sequence takes: a windowed layer stops at its window."""
         kept = tokens if self.window is None else min(tokens, self.window)
-        return math.ceil(self.layers * self.bytes_per_token * -(-kept // self.ranks_per_token))
+        pages = -(-kept // (self.ranks_per_token * self.tokens_per_page))
+        return math.ceil(self.layers * self.bytes_per_token * pages * self.tokens_per_page)
+
+
+class StateShare(NamedTuple):
+    """The states of some equal layers on one rank."""
+
+    layers: int
+    bytes: int
+    """Of one layer and one sequence, however long, with the padding to a page of the cache."""
 
 
 class Rank(NamedTuple):
@@ -41,12 +52,14 @@ class Rank(NamedTuple):
     weight_bytes: int | None
     kv_bytes_per_token_if_all_full: float | None
     caches: tuple[CacheShare, ...] | None = None
+    states: tuple[StateShare, ...] = ()
 
     def kv_bytes(self, tokens: int) -> int | None:
-        """What one sequence of `tokens` tokens takes on this rank, in bytes; None where the rows are unknown."""
+        """What one sequence of `tokens` tokens takes on this rank, states included; None where the rows are unknown."""
         if self.caches is None:
             return None
-        return sum(cache.bytes(tokens) for cache in self.caches)
+        states = sum(state.layers * state.bytes for state in self.states)
+        return states + sum(cache.bytes(tokens) for cache in self.caches)
 
 
 class Layout(NamedTuple):

@@ -1,0 +1,61 @@
+"""What layers with a recurrent state cost a sequence, and the pages of the cache that have to hold a state.
+
+vLLM keeps states and keys in pages of one size (0.33.0: `platforms/interface.py`, `_align_hybrid_block_size`): a page
+of a layer that attends takes more tokens until it is as large as a state, and a state is padded to that page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from shardlint.architectures.rows import StatePart, StateRow
+from shardlint.layout.dtypes import ELEMENT_BYTES
+from shardlint.layout.holdings import layers_between
+from shardlint.layout.layout import CacheShare, StateShare
+from shardlint.layout.share import Division
+from shardlint.layout.stages import Layers
+
+
+def with_states(
+    caches: tuple[CacheShare, ...],
+    states: Sequence[StateRow],
+    division: Division,
+    stage: Layers,
+    model_bytes: int | None,
+) -> tuple[tuple[CacheShare, ...], tuple[StateShare, ...]] | None:
+    """The caches of a stage with pages as large as its states, and the states; None where their bytes are not known.
+
+    A stage without layers that attend holds the bare states.
+    """
+    held = [(row, layers) for row in states if (layers := layers_between(row.layers, stage))]
+    sizes = [_state_bytes(row, division, model_bytes) for row, _ in held]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return None
+    if not held:
+        return caches, ()
+    per_token = max((cache.bytes_per_token for cache in caches), default=0)
+    if not per_token:
+        return caches, tuple(StateShare(layers, size) for (_, layers), size in zip(held, known, strict=True))
+    multiple = max(row.page_multiple for row, _ in held)
+    tokens = multiple * math.ceil(max(known) / (multiple * per_token))
+    page = math.ceil(tokens * per_token)
+    return (
+        tuple(cache._replace(tokens_per_page=tokens) for cache in caches),
+        tuple(StateShare(layers, page) for _, layers in held),
+    )
+
+
+def _state_bytes(row: StateRow, division: Division, model_bytes: int | None) -> int | None:
+    """Of one layer and sequence on a rank; None where a dimension does not come out even."""
+    parts = [_part_bytes(part, division, model_bytes) for part in row.parts]
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _part_bytes(part: StatePart, division: Division, model_bytes: int | None) -> int | None:
+    element = model_bytes if part.element == "model" else ELEMENT_BYTES[part.element]
+    widths = [division.elements(extent) for extent in part.extents]
+    known = [width for width in widths if width is not None]
+    return None if element is None or len(known) < len(widths) else part.times * element * sum(known)
