@@ -40,7 +40,8 @@ class Extent(NamedTuple):
     """One dimension of a row: `count` pieces of `unit` elements each (32 query heads of 128).
 
     A rank's share, in pieces, is padded up to a multiple of `share_pads_to`.  With `one_a_rank` the class refuses to be
-    built on more ranks of tensor parallelism than there are pieces.
+    built on more ranks of tensor parallelism than there are pieces.  Experts are `balanceable` where the class takes
+    part in expert load balancing.
     """
 
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of an extent
@@ -48,6 +49,7 @@ class Extent(NamedTuple):
     unit: int = 1
     share_pads_to: int = 1
     one_a_rank: bool = False
+    balanceable: bool = True
 
 
 ONE = Extent(1)
@@ -82,6 +84,8 @@ class Row(NamedTuple):
     """Set on one row of every layer that attends with a cache: some methods add scales to each of these."""
     renormalised: bool = False
     """Of experts: the router renormalises its top-k or is a sigmoid, which lets some cards take a padded kernel."""
+    whole_if_packed_by: tuple[str, ...] = ()
+    """Methods under which a class does not cut a row that it cuts otherwise: "awq", "gptq"."""
     scheme: Scheme | None = None
     """How a quantised checkpoint stores the row; families leave it out, `quantisation.quantised` sets it."""
 

@@ -108,7 +108,7 @@ class Division(NamedTuple):
         """Pieces of a dimension on the rank that is number `index` of those it is spread over; None if refused."""
         if self._has_too_few(extent):
             return None
-        count, cut = self._count(extent), self._cut(extent.piece)
+        count, cut = self._count(extent), self._cut(extent)
         pieces = _pieces(count, cut, self.ways(extent.piece), index)
         return None if pieces is None else _up(pieces, extent.share_pads_to)
 
@@ -116,13 +116,13 @@ class Division(NamedTuple):
         return extent.one_a_rank and extent.count < self.tensor
 
     def _count(self, extent: Extent) -> int:
-        return extent.count + (self.redundant_experts or 0) * (extent.piece == "expert")
+        return extent.count + (self.redundant_experts or 0) * (extent.piece == "expert" and extent.balanceable)
 
-    def _cut(self, piece: Piece) -> Cut:
+    def _cut(self, extent: Extent) -> Cut:
         """The table's rule; load balancing wants as many experts on each rank, whatever the table says."""
-        if piece == "expert" and self.redundant_experts is not None:
+        if extent.piece == "expert" and extent.balanceable and self.redundant_experts is not None:
             return BALANCED_EXPERTS
-        return self.cutting[piece]
+        return self.cutting[extent.piece]
 
     def elements(self, extent: Extent, index: int = 0) -> int | None:
         """Elements of a dimension on that rank."""
@@ -136,7 +136,7 @@ class Division(NamedTuple):
 
     def _uneven_extents(self, row: Row) -> Iterator[Uneven]:
         for extent in dict.fromkeys(self._as_cut(row).extents):
-            count, cut, ways = self._count(extent), self._cut(extent.piece), self.ways(extent.piece)
+            count, cut, ways = self._count(extent), self._cut(extent), self.ways(extent.piece)
             if cut.refuses is not None and _pieces(count, cut, ways, 0) is None:
                 padded = _up(count, cut.pads_to)
                 yield Uneven(extent.piece, row.name, count, padded, ways, cut.refuses)

@@ -40,13 +40,15 @@ def gated_experts(
     bias: bool = False,
     renormalised: bool = False,
     one_a_rank: bool = False,
+    balanceable: bool = True,
 ) -> tuple[Row, ...]:
     """Gate, up and down projection of `experts` experts, each `width` wide.
 
-    With `one_a_rank` the class refuses more ranks of tensor parallelism than there are experts.
+    With `one_a_rank` the class refuses more ranks of tensor parallelism than there are experts; one that knows nothing
+    of expert load balancing has none that are `balanceable`.
     """
     column, hidden = Extent(width, "expert_width"), Extent(hidden_size)
-    number = Extent(experts, "expert", one_a_rank=one_a_rank)
+    number = Extent(experts, "expert", one_a_rank=one_a_rank, balanceable=balanceable)
     return (
         Row(f"{name}.w13", (column, column), hidden, bias, layers, experts=number, renormalised=renormalised),
         Row(f"{name}.w2", (hidden,), column, bias, layers, experts=number, renormalised=renormalised),

@@ -47,7 +47,7 @@ def phimoe(model: Model) -> Rows:
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{name}.gate", experts, hidden, layers),
-        *gated_experts(f"{name}.experts", experts, hidden, width, layers),
+        *gated_experts(f"{name}.experts", experts, hidden, width, layers, balanceable=False),
     )
     attention = grouped_query(model, qkv_bias=bias, output_bias=bias)
     sliding = every_layer_slides(model)
@@ -60,7 +60,7 @@ def olmoe(model: Model) -> Rows:
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{MLP}.gate", experts, hidden, layers),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, balanceable=False),
     )
     return sparse(model, grouped_query(model, head_norms="whole_width"), rows)
 
@@ -69,7 +69,7 @@ def qwen2_moe(model: Model) -> Rows:
     """Qwen1.5-MoE and Qwen2-MoE: a shared expert with its own gate beside the others."""
     moe, hidden = qwen_sparse_layers(model), model.hidden_size
     rows = (
-        *_qwen_experts(model, moe, router_quantisable=False),
+        *_qwen_experts(model, moe, router_quantisable=False, balanceable=False),
         *gated(f"{MLP}.shared_expert", hidden, model.odd_number("shared_expert_intermediate_size"), moe),
         router(f"{MLP}.shared_expert_gate", 1, hidden, moe),
     )
@@ -79,19 +79,27 @@ def qwen2_moe(model: Model) -> Rows:
 
 def qwen3_moe(model: Model) -> Rows:
     """Qwen3-MoE: head norms; its router is an ordinary linear layer for quantisation."""
-    rows = _qwen_experts(model, qwen_sparse_layers(model), router_quantisable=True)
+    rows = _qwen_experts(model, qwen_sparse_layers(model), router_quantisable=True, balanceable=True)
     bias = model.flag("attention_bias")
     attention = grouped_query(model, qkv_bias=bias, output_bias=bias, head_norms="per_head")
     return sparse(model, attention, rows, sliding=qwen_sliding_layers(model))
 
 
-def _qwen_experts(model: Model, moe: Sequence[int], *, router_quantisable: bool) -> tuple[Row, ...]:
+def _qwen_experts(model: Model, moe: Sequence[int], *, router_quantisable: bool, balanceable: bool) -> tuple[Row, ...]:
     """Router and experts of the sparse layers, and the dense MLP of the others."""
     hidden, experts, width = model.hidden_size, model.number("num_experts"), model.number("moe_intermediate_size")
-    renormalised = is_renormalised(model, corrected=False)
     return (
         router(f"{MLP}.gate", experts, hidden, moe, quantisable=router_quantisable),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=renormalised, one_a_rank=True),
+        *gated_experts(
+            f"{MLP}.experts",
+            experts,
+            hidden,
+            width,
+            moe,
+            renormalised=is_renormalised(model, corrected=False),
+            one_a_rank=True,
+            balanceable=balanceable,
+        ),
         *dense_beside(model, moe),
     )
 
@@ -102,7 +110,7 @@ def gpt_oss(model: Model) -> Rows:
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{MLP}.router", experts, hidden, layers, bias=True),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, bias=True),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, bias=True, balanceable=False),
     )
     sinks = Row(f"{name}.sinks", (Extent(model.heads, "query_head"),), layers=layers, quantisable=False)
     merged, *others = grouped_query(model, qkv_bias=True, output_bias=True, name=name)
@@ -154,7 +162,16 @@ def _minimax_experts(model: Model, moe: Sequence[int], *, renormalised: bool) ->
     return (
         router(f"{name}.gate", experts, hidden, moe, element_type="float32"),
         *corrected,
-        *gated_experts(f"{name}.experts", experts, hidden, width, moe, renormalised=renormalised, one_a_rank=True),
+        *gated_experts(
+            f"{name}.experts",
+            experts,
+            hidden,
+            width,
+            moe,
+            renormalised=renormalised,
+            one_a_rank=True,
+            balanceable=False,
+        ),
     )
 
 
@@ -200,7 +217,7 @@ def dbrx(model: Model) -> Rows:
     attention = grouped_query(model, name=f"{name}.norm_attn_norm.attn", merged="Wqkv", output="out_proj")
     rows = (
         router(f"{name}.ffn.router.layer", experts, hidden, layers),
-        *gated_experts(f"{name}.ffn.experts", experts, hidden, width, layers, renormalised=True),
+        *gated_experts(f"{name}.ffn.experts", experts, hidden, width, layers, renormalised=True, balanceable=False),
     )
     return sparse(model, attention, rows)
 

@@ -77,7 +77,7 @@ def _experts(model: Model) -> tuple[Row, ...]:
         router(f"{name}.router.proj", experts, hidden, layers),
         norm(f"{name}.router.scale", hidden, layers),
         norm(f"{name}.router.per_expert_scale", experts, layers),
-        *gated_experts(f"{name}.experts", experts, hidden, width, layers),
+        *gated_experts(f"{name}.experts", experts, hidden, width, layers, balanceable=False),
         *layer_norms(NORMS_BESIDE_EXPERTS, hidden, layers),
     )
 

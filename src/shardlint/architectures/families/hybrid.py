@@ -176,7 +176,7 @@ def jamba(model: Model) -> Rows:
         *grouped_query(model, layers=attends, name=LAYERS),
         *(gated(name, hidden, width, dense) if dense else ()),
         *((router(f"{name}.router", experts, hidden, moe),) if moe else ()),
-        *(gated_experts(f"{name}.experts", experts, hidden, width, moe) if moe else ()),
+        *(gated_experts(f"{name}.experts", experts, hidden, width, moe, balanceable=False) if moe else ()),
         *layer_norms(("input_layernorm", "pre_ff_layernorm"), hidden, model.layers),
         *ends(model, stages=EACH_STAGE, norm_name="model.final_layernorm", tied=False),
     )

@@ -1,0 +1,44 @@
+"""Experts whose width does not divide by the ranks that they are cut over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.engines.engine import Engine
+from shardlint.engines.versions import Version
+from shardlint.findings import Located, Problem, Rule
+from shardlint.layout import Layout, Legal
+from shardlint.rules._words import named, product, tensor_advice
+
+
+def applies(engine: Engine) -> bool:
+    return engine.name == "vllm"
+
+
+def judge(
+    layout: Layout,
+    tensor_parallel_size: Located[int],
+    engine: Engine,
+    engine_version: Located[Version],
+    legal: Legal | None = None,
+    data_parallel_size: Located[int] | None = None,
+) -> Iterator[Problem]:
+    piece = next((piece for piece in layout.uneven if piece.piece == "expert_width"), None)
+    if piece is None:
+        return
+    sizes = layout.sizes
+    degrees = product(
+        ("DP", sizes.data_parallel_size),
+        ("PCP", sizes.prefill_context_parallel_size),
+        ("TP", sizes.tensor_parallel_size),
+    )
+    yield Problem(
+        at=tensor_parallel_size if tensor_parallel_size.value > 1 else data_parallel_size or tensor_parallel_size,
+        message=f"every expert is {piece.count} wide, which {degrees} does not divide, and without expert parallelism "
+        f"all these ranks share each expert: {named(engine, engine_version)} fails while it builds the first of them",
+        sum=f"{piece.count} columns of every expert % {piece.ways} = {piece.count % piece.ways}",
+        help=("--enable-expert-parallel", *tensor_advice(legal, tensor_parallel_size)),
+    )
+
+
+RULE = Rule("SL402", "expert-width", "ep-moe", "error", "fails-while-loading", judge, applies)
