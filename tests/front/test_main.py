@@ -228,8 +228,9 @@ class TestOutput:
 
     def test_the_order_is_the_same_whatever_the_order_of_paths(self, run: Run) -> None:
         Path("more.yaml").write_text(FAULTY)
-        forth = run("--models", "models.json", "bad.yaml", "more.yaml")
-        assert forth == run("--models", "models.json", "more.yaml", "bad.yaml")
+        for words in (["check"], ["check", "--format", "json"], ["inspect"], ["inspect", "--format", "json"]):
+            forth = run(*words, "--models", "models.json", "bad.yaml", "more.yaml")
+            assert forth == run(*words, "--models", "models.json", "more.yaml", "bad.yaml"), words
 
 
 class TestOtherCommands:

@@ -51,6 +51,7 @@ def token(found: Scalar, word: str) -> str:
         ("a: vllm serve x\n   -tp\n   8\n", "3:4-3:5"),
         ("a: 'it''s -tp 8'\n", "1:15-1:16"),
         ('a: "x\\t\\x41 -tp 8"\n', "1:17-1:18"),
+        ('a: "x -tp=\\x38" # c\n', "1:11-1:15"),
         ('a: "x \\\n    -tp \\\n    8"\n', "3:5-3:6"),
         ("a: |\n  vllm \\\n    -tp 8\n", "3:9-3:10"),
         ("a: |2-\n    vllm\n   8\n", "3:4-3:5"),

@@ -49,14 +49,14 @@ class Found(NamedTuple):
 def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool = False) -> Found:
     """Read the files that `paths` name, and those below its folders whose names match one of `patterns`.
 
-    Each file is read once, however often it is named.  `force_exclude` passes over a named file too where a search
-    of its folder would: git ignores it, or nothing in it has to do with serving a language model.  Raises CannotRun
-    for a path that is not there.
+    Each file is read once, however often it is named, and in the order of the paths' names, not of the arguments.
+    `force_exclude` passes over a named file too where a search of its folder would: git ignores it, or nothing in it
+    has to do with serving a language model.  Raises CannotRun for a path that is not there.
     """
     names = re.compile("|".join(translate(pattern) for pattern in sorted(set(patterns))))
     roots = [os.path.realpath(path) for path in paths if path != STANDARD_INPUT]
     search = _Search(names, roots, force_exclude)
-    for path in paths:
+    for path in sorted(set(paths)):
         search.look_at(path)
     return search.found
 

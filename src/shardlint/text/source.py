@@ -96,8 +96,14 @@ class Fragment(NamedTuple):
     def span(self, start: int, end: int) -> Span:
         """The place in the file of `text[start:end]`, quotes and folds between them included."""
         first = self.offsets[start]
-        last = self.offsets[end - 1] + 1 if end > start else first
+        last = self._end_of(end - 1) if end > start else first
         return self.source.span(first, last)
+
+    def _end_of(self, index: int) -> int:
+        """The place after one character: an escape (`\\x36`) is longer than what it stands for."""
+        place = self.offsets[index]
+        is_escape = self.text[index] != "\\" and self.source.text.startswith("\\", place)
+        return self.offsets[index + 1] if is_escape else place + 1
 
     @classmethod
     def whole(cls, source: Source) -> Fragment:
