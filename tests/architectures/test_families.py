@@ -8,6 +8,8 @@ import pytest
 
 from shardlint.architectures import Row, Rows, known_pieces, rows_of
 from shardlint.architectures.families import FAMILIES, encoders
+from shardlint.architectures.families.experts import minimax_m3
+from shardlint.architectures.model import Model
 from shardlint.facts import Geometry
 from shardlint.facts.geometry import read
 from shardlint.findings import Located, Unknown
@@ -33,6 +35,7 @@ EXPERTS = {
     "shared_expert_intermediate_size": 48,
     "ffn_config": {"moe_num_experts": 4, "ffn_hidden_size": 32},
 }
+BLOCK_SPARSE = {"sparse_attention_config": {"sparse_index_dim": 4, "sparse_attention_freq": [0, 1] * 4}}
 LATENT = {
     "q_lora_rank": 24,
     "kv_lora_rank": 16,
@@ -85,6 +88,7 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Whisper": {"decoder_layers": 8, "encoder_layers": 4, "decoder_ffn_dim": 64, "encoder_ffn_dim": 64}
     | {"decoder_attention_heads": 4, "encoder_attention_heads": 4, "num_mel_bins": 8}
     | {"max_source_positions": 32, "max_target_positions": 16},
+    "MiniMaxM3": {"sparse_attention_config": {"sparse_index_dim": 8, "sparse_num_index_heads": 2}},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,
     "Qwen3_5": DELTA_NET,
@@ -120,7 +124,15 @@ def windows(found: Rows) -> dict[int, int | None]:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
-    found = rows(architecture, **EXPERTS, **LATENT, sliding_window=16, vision_config=VISION, **own_keys(architecture))
+    found = rows(
+        architecture,
+        **EXPERTS,
+        **LATENT,
+        **BLOCK_SPARSE,
+        sliding_window=16,
+        vision_config=VISION,
+        **own_keys(architecture),
+    )
     assert found.layers == 8
     stateful = {layer for state in found.states for layer in state.layers}
     assert sorted(windows(found).keys() | stateful) == ([] if architecture in ENCODERS else list(range(8)))
@@ -233,3 +245,78 @@ def test_latent_attention_keeps_no_kv_heads() -> None:
         geometry("DeepseekV3ForCausalLM", model_type="deepseek_v3", kv_lora_rank=512, qk_rope_head_dim=64)
     )
     assert [extent.piece for row in latent for extent in row.outs] == ["query_head", "vocabulary"]
+
+
+def test_each_fourth_layer_of_llama4_attends_to_all_tokens() -> None:
+    found = rows(
+        "Llama4ForCausalLM", **EXPERTS, attention_chunk_size=16, interleave_moe_layer_step=2, intermediate_size_mlp=96
+    )
+    assert windows(found) == {layer: None if layer in (3, 7) else 16 for layer in range(8)}
+    assert {cache.kind for cache in found.caches} == {"full", "chunked"}
+    assert tuple(row(found, "experts.w13").layers) == (1, 3, 5, 7)
+    assert [out.count for out in row(found, "feed_forward.gate_up_proj").outs] == [96, 96]
+
+
+def test_ernie_has_experts_in_a_range_of_layers() -> None:
+    keys = {"moe_layer_start_index": 2, "moe_layer_end_index": 5, "moe_layer_interval": 2, "moe_num_shared_experts": 2}
+    found = rows("Ernie4_5_MoeForCausalLM", **EXPERTS, **keys)
+    assert tuple(row(found, "experts.w13").layers) == (3, 5)
+    assert [out.count for out in row(found, "shared_experts.gate_up_proj").outs] == [64, 64]
+
+
+@pytest.mark.parametrize(
+    ("keys", "indexed"),
+    [
+        ({}, (0, 1, 2, 3, 4, 5, 6, 7)),
+        ({"index_topk_freq": 4, "index_skip_topk_offset": 3}, (0, 1, 2, 6)),
+        ({"index_topk_pattern": "FSSFSSFF"}, (0, 3, 6, 7)),
+        ({"index_topk_pattern": ["F", "S"]}, (0, 2, 3, 4, 5, 6, 7)),
+    ],
+)
+def test_which_layers_have_an_indexer_of_their_own(keys: dict[str, Any], indexed: tuple[int, ...]) -> None:
+    found = rows("GlmMoeDsaForCausalLM", **EXPERTS, **LATENT, **keys)
+    assert tuple(row(found, "indexer.wq_b").layers) == indexed
+    (index,) = (cache for cache in found.caches if cache.kind == "index")
+    assert tuple(index.layers) == indexed
+    assert (index.elements_per_head, index.element) == (132, "byte")
+
+
+def test_without_a_latent_of_their_own_queries_come_straight_from_the_hidden_states() -> None:
+    found = rows("DeepseekV2ForCausalLM", **EXPERTS, **LATENT | {"q_lora_rank": None})
+    assert [row.name.rpartition(".")[2] for row in found.weights[:2]] == ["kv_a_proj_with_mqa", "q_proj"]
+
+
+def test_deepseek_without_latent_attention_is_not_guessed() -> None:
+    found = rows_of(
+        geometry("DeepseekV2ForCausalLM", **EXPERTS, **LATENT | {"qk_nope_head_dim": 0, "qk_rope_head_dim": 0})
+    )
+    assert isinstance(found, Unknown)
+
+
+def test_the_last_layers_of_deepseek_v4_score_their_experts_and_the_first_look_them_up() -> None:
+    found = rows(
+        "DeepseekV4ForCausalLM",
+        **EXPERTS,
+        **LATENT,
+        num_hash_layers=3,
+        topk_method="noaux_tc",
+        sliding_window=16,
+        num_experts_per_tok=2,
+    )
+    assert tuple(row(found, "tid2eid").layers) == (0, 1, 2)
+    assert tuple(row(found, "e_score_correction_bias").layers) == (3, 4, 5, 6, 7)
+    assert tuple(row(found, "indexer.wq_b").layers) == (1, 3, 5)
+
+
+def test_the_index_of_minimax_m3_stands_in_the_merged_projection() -> None:
+    found = minimax_m3(Model(geometry("MiniMaxM3SparseForCausalLM", **EXPERTS, **BLOCK_SPARSE)))
+    plain, indexed = (row for row in found.weights if row.name.endswith("qkv_proj"))
+    assert (tuple(plain.layers), tuple(indexed.layers)) == ((0, 2, 4, 6), (1, 3, 5, 7))
+    assert [(out.count, out.piece) for out in indexed.outs[3:]] == [(2, "kv_head"), (4, "whole")]
+    assert [(cache.kind, cache.element) for cache in found.caches] == [("full", "cache"), ("index", "model")]
+
+
+def test_minimax_m3_without_an_index_attends_like_any_other() -> None:
+    found = minimax_m3(Model(geometry("MiniMaxM3SparseForCausalLM", **EXPERTS)))
+    assert len(row(found, "qkv_proj").outs) == 3
+    assert [cache.kind for cache in found.caches] == ["full"]

@@ -15,6 +15,8 @@ FUSES = ("q_proj", "k_proj", "v_proj", "index_q_proj", "index_k_proj")
 
 def block_sparse(model: Model, indexed: Sequence[int]) -> tuple[Row, ...]:
     """Attention of every layer; in the `indexed` ones the queries and the key of the index stand in the same weight."""
+    if not indexed:
+        return grouped_query(model, head_norms="per_head")
     width = _index_width(model)
     index = (Extent(model.kv_heads, "kv_head", width), Extent(width))
     plain = _others(model, indexed)
@@ -28,6 +30,8 @@ def block_sparse(model: Model, indexed: Sequence[int]) -> tuple[Row, ...]:
 
 def block_sparse_caches(model: Model, indexed: Sequence[int]) -> tuple[CacheRow, ...]:
     """Keys and values of every layer, and one key of the index, whole on every rank and always of the model's type."""
+    if not indexed:
+        return (cache(model, model.layers),)
     index = CacheRow(indexed, Extent(1), _index_width(model), "index", element="model")
     return (cache(model, model.layers), index)
 

@@ -1,0 +1,34 @@
+"""Models with experts and with latent attention as vLLM 0.33.0 itself built them, to the byte.
+
+Each line of `experts_of_vllm.jsonl` holds the keys of a config that its family reads, the sizes, and per rank
+`[dp, pp, tp, parameter bytes, layers, KV bytes per token]`, recorded from vLLM's own classes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardlint.engines.versions import Version
+from shardlint.engines.vllm.cutting import cutting
+from shardlint.facts.geometry import read
+from shardlint.layout import Sizes, lay_out
+
+VLLM = cutting(Version((0, 33)))
+CASES = [json.loads(line) for line in Path(__file__).with_name("experts_of_vllm.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_every_recorded_rank_is_exact(case: dict[str, Any]) -> None:
+    cache_type = case.get("kv_cache_dtype")
+    layout = lay_out(Sizes(**case["sizes"]), read(case["config"], "a/model"), VLLM, kv_cache_dtype=cache_type)
+    places = {(r.data_parallel_rank, r.pipeline_parallel_rank, r.tensor_parallel_rank): r for r in layout.ranks}
+    assert (layout.unknown, layout.refused) == (None, None)
+    for dp, pp, tp, weight_bytes, layers, kv_bytes in case["ranks"]:
+        rank = places[dp, pp, tp]
+        assert rank.weight_bytes == weight_bytes
+        assert layers is None or list(rank.layers or ()) == layers
+        assert kv_bytes is None or rank.kv_bytes_per_token_if_all_full == kv_bytes
