@@ -88,7 +88,6 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Whisper": {"decoder_layers": 8, "encoder_layers": 4, "decoder_ffn_dim": 64, "encoder_ffn_dim": 64}
     | {"decoder_attention_heads": 4, "encoder_attention_heads": 4, "num_mel_bins": 8}
     | {"max_source_positions": 32, "max_target_positions": 16},
-    "MiniMaxM3": {"sparse_attention_config": {"sparse_index_dim": 8, "sparse_num_index_heads": 2}},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,
     "Qwen3_5": DELTA_NET,

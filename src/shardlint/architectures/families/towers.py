@@ -27,6 +27,10 @@ TOWER_AND_PROJECTOR_NAMES: Renames = (
     ("model.multi_modal_projector.", "multi_modal_projector."),
     *_LANGUAGE,
 )
+MINIMAX_NAMES: Renames = (
+    ("multi_modal_projector.", "vision_tower.multi_modal_projector."),
+    ("patch_merge_mlp.", "vision_tower.patch_merge_mlp."),
+)
 KIMI_NAMES: Renames = (
     ("language_model.layers.", "language_model.model.layers."),
     ("mm_projector.proj.0", "mm_projector.linear_1"),
@@ -208,6 +212,41 @@ def kimi_k25(model: Model, vision: Part) -> tuple[Row, ...]:
     return tuple(row._replace(quantisable=False) for row in rows)
 
 
+def minimax_m3(model: Model, vision: Part) -> tuple[Row, ...]:
+    """MiniMax-M3's tower: no positions are learnt, and two MLPs of the language model's width follow."""
+    tower, after = Bricks("vision_tower.vision_model"), Bricks("vision_tower")
+    width, inner, depth = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_hidden_layers"))
+    name, hidden = "encoder.layers.#", model.hidden_size
+    middle, bias = model.geometry.raw.get("projector_hidden_size") or hidden, vision.flag("patch_merge_bias", True)
+    side, frames = (_compression(vision, key) for key in ("spatial_merge_size", "temporal_patch_size"))
+    patch = vision.number("num_channels", 3) * frames * vision.number("patch_size") ** 2
+    heads, attention = (
+        vision.number("num_attention_heads"),
+        (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.out_proj"),
+    )
+    projected = vision.flag("multimodal_projector_bias", True)
+    return (
+        tower.whole("embeddings.patch_embedding", width, patch),
+        tower.whole("pre_layrnorm", width, bias=True),
+        *_layer_norms(tower, (f"{name}.layer_norm1", f"{name}.layer_norm2"), width, depth),
+        *tower.attention(attention, width, heads, depth),
+        *_plain_mlp(tower, name, ("fc1", "fc2"), width, inner, depth),
+        after.column("multi_modal_projector.linear_1", middle, width, bias=projected),
+        after.row("multi_modal_projector.linear_2", hidden, middle, bias=projected),
+        after.column("patch_merge_mlp.linear_1", middle, hidden * side**2, bias=bias),
+        after.row("patch_merge_mlp.linear_2", hidden, middle, bias=bias),
+    )
+
+
+def _compression(vision: Part, key: str) -> int:
+    """A number of the part of a tower's config that says how patches become tokens; 2 where it is absent."""
+    compression = vision.odd("img_token_compression_config", {})
+    value = compression.get(key, 2) if isinstance(compression, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Missing(f"the config of {vision.model_id} does not tell {key} of its {vision.name}")
+    return value
+
+
 def _merge_kernel(vision: Part) -> int:
     """Patches that the projector takes as one."""
     kernel = vision.odd("merge_kernel_size", (2, 2))
@@ -268,6 +307,7 @@ FAMILIES: Mapping[str, Family] = {
     "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip, TOWER_AND_PROJECTOR_NAMES),
     "KimiK25ForConditionalGeneration": beside(mla.deepseek, kimi_k25, KIMI_NAMES),
     "Llama4ForConditionalGeneration": beside(experts.llama4, llama4),
+    "MiniMaxM3SparseForConditionalGeneration": beside(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
     "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
     "Qwen2VLForConditionalGeneration": beside(dense.qwen2, qwen2_vl, QWEN2_VL_NAMES),
     "Qwen2_5_VLForConditionalGeneration": beside(dense.qwen2, qwen2_5_vl, QWEN2_VL_NAMES),
