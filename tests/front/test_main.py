@@ -300,6 +300,17 @@ class TestStreams:
         line = f'"{sys.executable}" -m shardlint --models models.json {streams}'
         assert subprocess.run(line, shell=True, check=False, capture_output=True).returncode == code
 
+    def test_2_and_its_path_where_the_system_fails(self, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+        def failing(*_arguments: object) -> int:
+            raise OSError(5, "Input/output error", "good.yaml")
+
+        monkeypatch.setattr("shardlint.front.commands.run", failing)
+        assert run("good.yaml") == (2, "", "shardlint: good.yaml: Input/output error\n")
+
+    def test_no_name_acts_on_the_terminal(self, run: Run) -> None:
+        code, out, err = run("gone\x1b[31m\n.yaml")
+        assert (code, out, err) == (2, "", "shardlint: gone\\x1b[31m\\n.yaml: no such file or folder\n")
+
     def test_2_where_the_program_itself_fails(self, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
         def wrong(*_arguments: object) -> int:
             raise ZeroDivisionError("made up")

@@ -30,8 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as failure:  # a full disk behind standard output, above all
         _silence_standard_output()
         where = f"{failure.filename}: " if failure.filename else ""
-        sys.stderr.write(f"shardlint: {where}{failure.strerror or failure}\n")
-        return FAILED
+        return _failed(f"{where}{failure.strerror or failure}")
     except Exception:  # the interpreter would leave with 1, which says that something was found
         sys.excepthook(*sys.exc_info())
         return FAILED
@@ -53,8 +52,15 @@ def _run(words: list[str]) -> int:
             return versions()
         return run(words)
     except CannotRun as failure:
-        sys.stderr.write(f"shardlint: {failure}\n")
-        return FAILED
+        return _failed(str(failure))
+
+
+def _failed(why: str) -> int:
+    """Say in one line why the job could not be done; names and settings in it may hold anything."""
+    from shardlint.report.plain import plain
+
+    sys.stderr.write(f"shardlint: {plain(why)}\n")
+    return FAILED
 
 
 def _open_closed_streams() -> None:
@@ -70,7 +76,8 @@ def _silence_standard_output() -> None:
     """Point the descriptor at nothing, or the interpreter complains once more when it closes the stream."""
     import os
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout is sys.__stdout__:  # what a caller in Python put in its place is the caller's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
