@@ -7,29 +7,32 @@ from typing import Literal, NamedTuple
 Spread = Literal["blocks", "projections", "matrix"]
 """What one companion stands for: a block of elements, one of the merged projections, or the whole weight."""
 
-Dimension = Literal["outs", "ins", "width"]
-"""Outputs, the contraction, or the width of an expert, which is the one in some of its weights, the other in others."""
+Dimension = Literal["outs", "ins", "width", "hidden"]
+"""Outputs, the contraction, or, of an expert, its width and the model's, each the one in some weights, the other in
+others."""
 
-When = Literal["always", "cut", "merged_or_cut"]
+When = Literal["always", "cut", "cut_and_not_merged", "merged_or_cut"]
 
 
 class Companion(NamedTuple):
     """Scales, zero points or what else lies beside a packed weight, `bits` each (None: of the model's type).
 
-    Spread over blocks, there is one for `outs` outputs by `ins` inputs; None stands for all of them.
+    Spread over blocks, there is one for `outs` outputs by `ins` inputs; None stands for all of them.  Those of `words`
+    outputs share one stored word, and what does not fill a word is dropped.
     """
 
     bits: int | None
     spread: Spread = "blocks"
     outs: int | None = 1
     ins: int | None = None
+    words: int = 1
 
 
 class Must(NamedTuple):
     """A rank's share of `dimension` has to be whole blocks of `block` elements.
 
-    `when` it is cut at all, when it is cut or several projections are merged (the last of which is free as long as
-    none is cut), or always.
+    `when` it is cut at all, when it is cut and not merged from several projections, when it is cut or merged (the last
+    projection is free as long as none is cut), or always.
     """
 
     dimension: Dimension
@@ -84,15 +87,19 @@ class Scheme(NamedTuple):
         return self._replace(companions=companions)
 
 
-def fp8_blocks(outs: int, ins: int, *, experts: bool, refined: bool = False, scale_bits: int = 32) -> Scheme:
-    """FP8 with one scale for each block; `refined` where the engine may make the blocks of experts finer."""
+def fp8_blocks(outs: int, ins: int, *, experts: bool, lenient: bool = False, scale_bits: int = 32) -> Scheme:
+    """FP8 with one scale for each block.
+
+    A `lenient` method lets merged projections be cut anywhere, and makes the blocks of experts finer.
+    """
+    out_must = Must("outs", outs, "cut_and_not_merged" if lenient else "merged_or_cut")
     scheme = Scheme(
         f"fp8 in blocks of {outs} x {ins}",
         8,
         (Companion(scale_bits, outs=outs, ins=ins),),
-        _expert_blocks(outs, ins) if experts else (Must("outs", outs, "merged_or_cut"), Must("ins", ins, "cut")),
+        _expert_blocks(outs, ins) if experts else (out_must, Must("ins", ins, "cut")),
     )
-    if not (experts and refined and outs == ins):
+    if not (experts and lenient and outs == ins):
         return scheme
     return scheme._replace(refinement=Refinement("gcd", outs, scheme._replace(musts=())))
 
@@ -143,7 +150,8 @@ def grouped_integers(
     bits: int, group: int | None, *, zero_points: bool, musts: tuple[Must, ...] = (), shape: Companion | None = None
 ) -> Scheme:
     """Integers with one scale (and zero point) for each group of inputs; `group` None: for each output."""
-    zeros = (Companion(bits, ins=group),) if zero_points else ()
+    in_a_word = 32 // bits if 32 % bits == 0 else 1
+    zeros = (Companion(bits, ins=group, words=in_a_word),) if zero_points else ()
     where = "in channels" if group is None else f"in groups of {group}"
     return Scheme(
         f"{bits}-bit {where}",
@@ -151,5 +159,5 @@ def grouped_integers(
         (Companion(None, ins=group), *zeros, *([shape] if shape else [])),
         musts,
         rounding="down",
-        words=32 // bits if 32 % bits == 0 else 1,
+        words=in_a_word,
     )

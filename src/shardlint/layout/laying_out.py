@@ -13,7 +13,7 @@ from shardlint.layout.dtypes import cache_element_bytes, model_element_bytes
 from shardlint.layout.holdings import Holdings
 from shardlint.layout.layout import CacheShare, Layout, Rank, StateShare
 from shardlint.layout.ranks import expert_rank, place_of, ranks_per_node
-from shardlint.layout.share import Division, Uneven, floored_blocks, uneven_pieces
+from shardlint.layout.share import Division, Uneven, makeshift_blocks, uneven_pieces
 from shardlint.layout.sizes import DEGREES, Sizes
 from shardlint.layout.stages import Layers, PartitionFault, stage_layers
 from shardlint.layout.states import with_states
@@ -64,7 +64,7 @@ def lay_out(
         partition_fault=fault,
         uneven=uneven,
         ranks_per_node=per_node,
-        floored=floored_blocks(sizes, to_cut, cutting, capability),
+        makeshifts=makeshift_blocks(sizes, to_cut, cutting, capability),
     )
 
 

@@ -77,8 +77,9 @@ class Layout(NamedTuple):
     uneven: tuple[Uneven, ...] = ()
     """The pieces that do not come out even, each kind of piece and number once."""
     ranks_per_node: int | None = None
-    floored: tuple[Uneven, ...] = ()
-    """The scales of quantised weights that lose a part of a block without a word."""
+    makeshifts: tuple[Uneven, ...] = ()
+    """Blocks of quantised weights that load though they do not come out even: by finer ones with slower kernels, or
+    with scales that lose a part of a block without a word."""
 
     def groups(self, kind: GroupKind) -> tuple[Group, ...]:
         """The groups of one kind, as tuples of rank numbers."""

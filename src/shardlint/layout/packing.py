@@ -12,6 +12,7 @@ DIMENSIONS_IN_WORDS: dict[Dimension, str] = {
     "outs": "outputs",
     "ins": "inputs",
     "width": "columns of every expert",
+    "hidden": "inputs of every expert",
 }
 
 
@@ -19,6 +20,7 @@ class Matrix(NamedTuple):
     """A rank's share of one layer of a row: its merged outputs by its inputs, `experts` times.
 
     `width` and `hidden` are the two dimensions of a weight of experts by what they mean; `width` is None elsewhere.
+    `outs_over` and `ins_over` are the ranks that each dimension is cut over.
     """
 
     outs: tuple[int, ...]
@@ -26,15 +28,22 @@ class Matrix(NamedTuple):
     experts: int = 1
     width: int | None = None
     hidden: int = 1
-    outs_are_cut: bool = False
-    ins_are_cut: bool = False
+    outs_over: int = 1
+    ins_over: int = 1
+
+    def over(self, dimension: Dimension) -> int:
+        """The ranks that a dimension is cut over."""
+        if dimension == "width":
+            return max(self.outs_over, self.ins_over)
+        return self.ins_over if dimension == "ins" else self.outs_over
 
 
 class Split(NamedTuple):
-    """Elements on a rank that are not whole blocks."""
+    """Elements on a rank that are not whole blocks; `over` ranks share the dimension."""
 
     dimension: Dimension
     elements: int
+    over: int
     block: int
     scheme: str
 
@@ -48,18 +57,20 @@ def fitted(matrix: Matrix, scheme: Scheme, finest: int) -> Scheme | Split:
 
     `finest` is how fine the engine makes blocks of FP8 experts, 0 where it does not.
     """
-    split = next(_splits(matrix, scheme), None)
-    refinement = scheme.refinement
-    if refinement is None or matrix.width is None or not (split or matrix.hidden % refinement.hidden):
+    split, refinement = first_split(matrix, scheme), scheme.refinement
+    if split is None or refinement is None or matrix.width is None:
         return split or scheme
     if refinement.how == "gcd":
         finer = gcd(refinement.block, matrix.width, matrix.hidden)
         least = finest or refinement.block
     else:
         finer, least = _halved(refinement.block, matrix.width, matrix.hidden), refinement.least
-    if finer >= least:
-        return refinement.becomes.with_blocks(refinement.block, finer)
-    return split or Split("width", matrix.width, refinement.block, scheme.name)
+    return refinement.becomes.with_blocks(refinement.block, finer) if finer >= least else split
+
+
+def first_split(matrix: Matrix, scheme: Scheme) -> Split | None:
+    """The first dimension that is not whole blocks, whatever the engine then does."""
+    return next(_splits(matrix, scheme), None)
 
 
 def _halved(block: int, *dimensions: int) -> int:
@@ -72,22 +83,22 @@ def _splits(matrix: Matrix, scheme: Scheme) -> Iterator[Split]:
     for must in scheme.musts:
         for elements in _bound(matrix, must):
             if elements % must.block:
-                yield Split(must.dimension, elements, must.block, scheme.name)
+                yield Split(must.dimension, elements, matrix.over(must.dimension), must.block, scheme.name)
+    refinement = scheme.refinement
+    if refinement is not None and matrix.hidden % refinement.hidden:
+        yield Split("hidden", matrix.hidden, 1, refinement.hidden, scheme.name)
 
 
 def _bound(matrix: Matrix, must: Must) -> tuple[int, ...]:
     """The sizes that a rule holds for."""
-    if must.dimension == "width":
-        return () if matrix.width is None or (must.when == "cut" and not _is_cut(matrix)) else (matrix.width,)
+    is_cut, merged = matrix.over(must.dimension) > 1, len(matrix.outs) > 1
+    if (must.when == "cut" and not is_cut) or (must.when == "cut_and_not_merged" and (merged or not is_cut)):
+        return ()
     if must.dimension == "ins":
-        return (matrix.ins,) if must.when != "cut" or matrix.ins_are_cut else ()
-    if must.when == "always" or matrix.outs_are_cut:
-        return matrix.outs
-    return matrix.outs[:-1] if must.when == "merged_or_cut" else ()
-
-
-def _is_cut(matrix: Matrix) -> bool:
-    return matrix.outs_are_cut or matrix.ins_are_cut
+        return (matrix.ins,)
+    if must.dimension == "width":
+        return () if matrix.width is None else (matrix.width,)
+    return matrix.outs[:-1] if must.when == "merged_or_cut" and not is_cut else matrix.outs
 
 
 def floored(matrix: Matrix, scheme: Scheme) -> Split | None:
@@ -95,7 +106,8 @@ def floored(matrix: Matrix, scheme: Scheme) -> Split | None:
     if scheme.rounding == "up":
         return None
     blocks = (companion.ins for companion in scheme.companions if companion.spread == "blocks" and companion.ins)
-    return next((Split("ins", matrix.ins, block, scheme.name) for block in blocks if matrix.ins % block), None)
+    split = (block for block in blocks if matrix.ins % block)
+    return next((Split("ins", matrix.ins, matrix.ins_over, block, scheme.name) for block in split), None)
 
 
 def stored_bits(matrix: Matrix, scheme: Scheme | None, bias: bool, model_bits: int) -> int:
@@ -116,8 +128,10 @@ def _beside(matrix: Matrix, scheme: Scheme, companion: Companion, model_bits: in
     if companion.spread == "projections":
         return bits * len(matrix.outs)
     up = scheme.rounding == "up"
-    outs = sum(_blocks(out, companion.outs, up=True) for out in matrix.outs)
-    return bits * outs * _blocks(matrix.ins, companion.ins, up=up)
+    # the projections of an expert are stored apart, those of a merged layer as one
+    outputs = (sum(matrix.outs),) if matrix.width is None else matrix.outs
+    outs = sum(_blocks(out, companion.outs, up=True) for out in outputs)
+    return bits * (outs // companion.words * companion.words) * _blocks(matrix.ins, companion.ins, up=up)
 
 
 def _blocks(elements: int, block: int | None, *, up: bool) -> int:

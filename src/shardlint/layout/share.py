@@ -8,7 +8,7 @@ from typing import NamedTuple
 from shardlint.architectures.rows import CacheRow, Extent, Row, SequenceParallel, Tower
 from shardlint.engines.cutting import UNKNOWN_KERNELS, Cut, Cutting, Kernels
 from shardlint.findings import Effect, Piece
-from shardlint.layout.packing import Matrix, Split, fitted, floored, stored_bits
+from shardlint.layout.packing import Matrix, Split, first_split, fitted, floored, stored_bits
 from shardlint.layout.sizes import Sizes
 
 PIECES_IN_WORDS: dict[Piece, str] = {
@@ -152,14 +152,15 @@ class Division(NamedTuple):
         if isinstance(split, Split):
             yield self._split_piece(row, split, effect)
 
-    def floored(self, row: Row) -> Iterator[Uneven]:
-        """The scales of a row that lose a part of a block, which nothing forbids."""
+    def makeshifts(self, row: Row) -> Iterator[Uneven]:
+        """What loads though its blocks do not come out even: finer ones, or scales that lose a part of one."""
         matrix = self.matrix(row) if row.scheme else None
         scheme = fitted(matrix, row.scheme, self._finest_blocks) if matrix and row.scheme else None
-        if matrix is None or scheme is None or isinstance(scheme, Split):
+        if matrix is None or row.scheme is None or scheme is None or isinstance(scheme, Split):
             return
-        split = floored(matrix, scheme)
-        if split is not None:
+        if (split := first_split(matrix, row.scheme)) is not None:
+            yield self._split_piece(row, split, "slow")
+        if (split := floored(matrix, scheme)) is not None:
             yield self._split_piece(row, split, "misbehaves")
 
     @staticmethod
@@ -196,8 +197,8 @@ class Division(NamedTuple):
             experts=experts,
             width=None if width is None else (ins if whole else known[0]),
             hidden=known[0] if whole else ins,
-            outs_are_cut=any(self.ways(out.piece) > 1 for out in row.outs),
-            ins_are_cut=self.ways(row.contraction.piece) > 1,
+            outs_over=max(self.ways(out.piece) for out in row.outs),
+            ins_over=self.ways(row.contraction.piece),
         )
 
     def _as_cut(self, row: Row) -> Row:
@@ -260,20 +261,20 @@ def uneven_pieces(
     return _once(map(division.uneven, rows_in_use(division, rows)))
 
 
-def floored_blocks(
+def makeshift_blocks(
     sizes: Sizes, rows: Iterable[Row], cutting: Cutting, capability: str | None = None
 ) -> tuple[Uneven, ...]:
-    """The scales that lose a part of a block without a word, each number of elements named once."""
+    """What loads though its blocks do not come out even, each number of elements named once for each effect."""
     rows = tuple(rows)
     division = Division.of(sizes, cutting, rows, capability)
-    return _once(map(division.floored, rows_in_use(division, rows)))
+    return _once(map(division.makeshifts, rows_in_use(division, rows)))
 
 
 def _once(pieces: Iterable[Iterator[Uneven]]) -> tuple[Uneven, ...]:
-    found: dict[tuple[str, int, int], Uneven] = {}
+    found: dict[tuple[str, int, int, str], Uneven] = {}
     for of_row in pieces:
         for uneven in of_row:
-            found.setdefault((uneven.piece, uneven.count, uneven.ways), uneven)
+            found.setdefault((uneven.piece, uneven.count, uneven.ways, uneven.effect), uneven)
     return tuple(found.values())
 
 

@@ -42,6 +42,7 @@ def gated_delta(
             hidden,
             layers=layers,
             fuses=_fused("b", "a", in_one_piece),
+            whole_if_packed_by=() if in_one_piece else ("awq", "gptq"),
         ),
         _convolution(f"{name}.conv1d", heads.extents, heads.kernel, layers, bias=False),
         _vector(f"{name}.dt_bias", (gates,), layers),

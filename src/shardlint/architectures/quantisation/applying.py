@@ -57,10 +57,17 @@ def quantised(rows: Rows, geometry: Geometry) -> Rows:
         return rows._replace(bytes_unknown=Unknown(reason))
     try:
         method = METHODS[stated](quantization_config(geometry), rows.renames)
-        stored = tuple(part for row in rows.weights for part in _stored(row, method))
+        stored = tuple(part for row in rows.weights for part in _stored(_as_built(row, stated), method))
     except Missing as missing:
         return rows._replace(bytes_unknown=missing.unknown)
     return rows._replace(weights=stored)
+
+
+def _as_built(row: Row, stated: str) -> Row:
+    """A row whose class takes another layer for it under some methods."""
+    if not any(method in stated for method in row.whole_if_packed_by):
+        return row
+    return row._replace(outs=tuple(out._replace(piece="whole") for out in row.outs))
 
 
 def _stored(row: Row, method: Method) -> Iterator[Row]:

@@ -54,7 +54,7 @@ def fp8(config: Mapping[str, Any], renames: Renames) -> Method:
             return None
         experts = module.kind == "experts"
         if blocks:
-            return fp8_blocks(*blocks, experts=experts, refined=True)
+            return fp8_blocks(*blocks, experts=experts, lenient=True)
         return eight_bits("fp8", per_channel=False, static_input=static, experts=experts)
 
     return Method(scheme_of, {"grouped": FOUR_SCALES})
@@ -323,7 +323,7 @@ def _fp8_channel(module: Module) -> Scheme:
 
 def _fp8_blocks(module: Module) -> Scheme:
     if module.kind == "experts":
-        return fp8_blocks(128, 128, experts=True, refined=True)
+        return fp8_blocks(128, 128, experts=True, lenient=True)
     return fp8_blocks(128, 128, experts=False)._replace(musts=(Must("ins", 128),))
 
 
