@@ -78,6 +78,10 @@ DELTA_NET = {
     "linear_value_head_dim": 8,
     "linear_conv_kernel_dim": 4,
 }
+DELTA_AND_LATENT = {
+    "linear_attn_config": {"kda_layers": [1, 2, 3, 5, 6, 7], "full_attn_layers": [4, 8]}
+    | {"num_heads": 4, "head_dim": 16, "short_conv_kernel_size": 4}
+}
 OWN_KEYS: dict[str, dict[str, Any]] = {
     "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4, "hidden_size_per_layer_input": 0},
     "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
@@ -88,6 +92,8 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Whisper": {"decoder_layers": 8, "encoder_layers": 4, "decoder_ffn_dim": 64, "encoder_ffn_dim": 64}
     | {"decoder_attention_heads": 4, "encoder_attention_heads": 4, "num_mel_bins": 8}
     | {"max_source_positions": 32, "max_target_positions": 16},
+    "KimiLinear": DELTA_AND_LATENT,
+    "KimiK3": DELTA_AND_LATENT,
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,
     "Qwen3_5": DELTA_NET,

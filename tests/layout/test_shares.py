@@ -77,6 +77,14 @@ def test_without_expert_parallelism_the_width_is_cut_by_tp_times_dp() -> None:
     assert division(1, 3).share(Extent(512, "expert_width")) is None
 
 
+def test_narrow_experts_are_padded_for_their_tensor_parallel_ranks_before_they_are_cut() -> None:
+    width = Extent(3072, "expert_width", least_tensor_share=256)
+    assert division(8).share(width) == 384
+    assert division(16).share(width) == 256
+    assert division(16, 2).share(width) == 128
+    assert division(16, expert_parallel=True).share(width) == 3072
+
+
 @pytest.mark.parametrize(("redundant", "experts_here"), [(0, 16), (8, 17)])
 def test_load_balancing_adds_copies_of_experts(redundant: int, experts_here: int) -> None:
     sizes = Sizes(8, enable_expert_parallel=True, enable_eplb=True, num_redundant_experts=redundant)

@@ -41,7 +41,8 @@ class Extent(NamedTuple):
 
     A rank's share, in pieces, is padded up to a multiple of `share_pads_to`.  With `one_a_rank` the class refuses to be
     built on more ranks of tensor parallelism than there are pieces.  Experts are `balanceable` where the class takes
-    part in expert load balancing.
+    part in expert load balancing.  A width of experts that are cut is padded until it divided by the tensor parallel
+    size alone is `least_tensor_share`.
     """
 
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of an extent
@@ -50,6 +51,7 @@ class Extent(NamedTuple):
     share_pads_to: int = 1
     one_a_rank: bool = False
     balanceable: bool = True
+    least_tensor_share: int = 0
 
 
 ONE = Extent(1)

@@ -116,6 +116,9 @@ class Division(NamedTuple):
         return extent.one_a_rank and extent.count < self.tensor
 
     def _count(self, extent: Extent) -> int:
+        least = extent.least_tensor_share
+        if least and self.tensor > 1 and not self.expert_parallel and extent.count // self.tensor < least:
+            return least * self.tensor
         return extent.count + (self.redundant_experts or 0) * (extent.piece == "expert" and extent.balanceable)
 
     def _cut(self, extent: Extent) -> Cut:

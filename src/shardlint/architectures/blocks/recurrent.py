@@ -67,6 +67,60 @@ def delta_state(heads: DeltaHeads, layers: Sequence[int], element: StateElement)
     return StateRow(layers, parts, FLASHINFER_CHECKPOINT)
 
 
+class KimiDelta(NamedTuple):
+    """The sizes of Kimi's delta attention: `heads` of `width`. `full_gate`: the gate is as wide as the heads."""
+
+    heads: int
+    width: int
+    kernel: int
+    full_gate: bool
+
+    @property
+    def inner(self) -> Extent:
+        """What the heads take in: queries, keys and values are alike."""
+        return Extent(self.heads, "state_head", self.width)
+
+
+ALIGNED_ROWS = 16
+"""Outputs of the merged projection come in such steps on each rank where the gate is a full one."""
+
+
+def kimi_delta(name: str, hidden_size: int, delta: KimiDelta, layers: Sequence[int]) -> tuple[Row, ...]:
+    """Kimi delta attention (Kimi-Linear, Kimi-K3): one projection for all, its low-rank gate whole on every rank."""
+    hidden, inner, low = Extent(hidden_size), delta.inner, Extent(delta.width)
+    steps = Extent(delta.heads, "state_head", share_pads_to=ALIGNED_ROWS if delta.full_gate else 1)
+    merged = (inner, inner, inner, *((inner,) if delta.full_gate else ()), low, steps)
+    fuses = ("q_proj", "k_proj", "v_proj", "b_proj", "f_a_proj")
+    rows = (
+        Row(f"{name}.in_proj_qkvgfab", merged, hidden, layers=layers, fuses=fuses),
+        Row(f"{name}.f_b_proj", (inner,), low, layers=layers),
+        _vector(f"{name}.dt_bias", (inner,), layers, element_type="float32"),
+        _vector(f"{name}.A_log", (Extent(delta.heads, "state_head"),), layers, element_type="float32"),
+        _convolution(f"{name}.conv1d", (inner, inner, inner), delta.kernel, layers, bias=False)._replace(
+            element_type="float32"
+        ),
+        norm(f"{name}.o_norm", delta.width, layers),
+        Row(f"{name}.o_proj", (hidden,), inner, layers=layers),
+    )
+    if delta.full_gate:
+        return rows
+    return (
+        *rows,
+        Row(f"{name}.g_a_proj", (low,), hidden, layers=layers),
+        Row(f"{name}.g_b_proj", (inner,), low, layers=layers),
+    )
+
+
+LATENT_PAGE = 128
+"""Tokens that a page of latent attention is a multiple of where states share it."""
+
+
+def kimi_delta_state(delta: KimiDelta, layers: Sequence[int]) -> StateRow:
+    """The last inputs of the convolution, and a square matrix for each head, always in 32 bits."""
+    matrix, inputs = Extent(delta.heads, "state_head", delta.width**2), (delta.inner,) * 3
+    return StateRow(layers, (StatePart(inputs, delta.kernel - 1), StatePart((matrix,), 1, "float32")), LATENT_PAGE)
+
+
 class Mamba2(NamedTuple):
     """The sizes of a Mamba-2 mixer: `heads` of `width`, `groups` that share inputs of `state` elements."""
 

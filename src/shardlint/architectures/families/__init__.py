@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shardlint.architectures.families import dense, encoders, experts, gemma4, hybrid, mla, older, towers
+from shardlint.architectures.families import dense, encoders, experts, gemma4, hybrid, kimi, mla, older, towers
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.quantisation import quantised
@@ -22,11 +22,12 @@ FAMILIES: Mapping[str, Family] = {
     **dense.FAMILIES,
     **experts.FAMILIES,
     **mla.FAMILIES,
-    **towers.FAMILIES,
     **gemma4.FAMILIES,
     **hybrid.FAMILIES,
+    **towers.FAMILIES,
     **encoders.FAMILIES,
     **older.FAMILIES,
+    **kimi.FAMILIES,
 }
 """Architecture class -> family. What is not here is unknown, never guessed."""
 

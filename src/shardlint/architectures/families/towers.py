@@ -9,7 +9,7 @@ from shardlint.architectures.families import dense, experts, mla
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.rows import Row, Rows, Tower
 
 VisionTower = Callable[[Model, Part], Sequence[Row]]
 
@@ -189,27 +189,48 @@ def llama4(model: Model, vision: Part) -> tuple[Row, ...]:
     return tuple(row._replace(quantisable=False) for row in rows)
 
 
-def kimi_k25(model: Model, vision: Part) -> tuple[Row, ...]:
-    """Kimi-K2.5's MoonViT: whole on every rank where its heads do not divide; the projector always is."""
-    tower, depth = Bricks("vision_tower", "by_mode_or_uneven"), vision.number("num_hidden_layers")
-    width, inner, heads = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
-    name, projector = "encoder.blocks.#", Bricks("mm_projector", "by_mode_or_uneven")
-    positions = vision.number("pos_emb_height", vision.number("init_pos_emb_height", 64)) * vision.number(
-        "pos_emb_width", vision.number("init_pos_emb_width", 64)
-    )
-    patches = width * _merge_kernel(vision)
+MOONVIT_NAMES = {
+    "hidden_size": "vt_hidden_size",
+    "intermediate_size": "vt_intermediate_size",
+    "num_attention_heads": "vt_num_attention_heads",
+    "num_hidden_layers": "vt_num_hidden_layers",
+}
+"""Standard name -> how Kimi's configs may spell it."""
+
+
+def moonvit(model: Model, vision: Part) -> tuple[Row, ...]:
+    """Kimi's MoonViT: whole on every rank where its heads do not divide; the projector always is."""
+    mode: Tower = "by_mode_or_uneven"
+    tower, name = Bricks("vision_tower", mode), "encoder.blocks.#"
+    width, inner, heads, depth = (vision.number(theirs, vision.odd(key)) for key, theirs in MOONVIT_NAMES.items())
+    qkv, bias = vision.odd("qkv_hidden_size", width), vision.flag("attn_bias", default=True)
+    normed, linear = vision.odd("norm_type", "layernorm") == "layernorm", vision.flag("linear_bias", default=True)
+    height, breadth = (vision.number(f"pos_emb_{side}", vision.odd(f"init_pos_emb_{side}", 64)) for side in SIDES)
+    attention, norms = (f"{name}.wqkv", f"{name}.wo"), (f"{name}.norm0", f"{name}.norm1")
     rows = (
-        _pixels(tower, "patch_embed.proj", vision, width, bias=True),
-        tower.whole("patch_embed.pos_emb", positions, width),
-        *_layer_norms(tower, (f"{name}.norm0", f"{name}.norm1"), width, depth),
-        *_plain_mlp(tower, f"{name}.mlp", ("fc0", "fc1"), width, inner, depth),
-        *tower.attention((f"{name}.wqkv", f"{name}.wo"), width, heads, depth),
-        tower.whole("encoder.final_layernorm", width, bias=True),
-        projector.whole("pre_norm", width, bias=True),
-        projector.whole("linear_1", patches, patches, bias=True),
-        projector.whole("linear_2", model.hidden_size, patches, bias=True),
+        _pixels(tower, "patch_embed.proj", vision, width, bias=vision.flag("patch_embed_proj_bias", default=True)),
+        tower.whole("patch_embed.pos_emb", height * breadth, width),
+        *(tower.whole(each, width, bias=normed, times=depth) for each in norms),
+        tower.column(f"{name}.mlp.fc0", inner, width, bias=linear, times=depth),
+        tower.row(f"{name}.mlp.fc1", width, inner, bias=linear, times=depth),
+        *tower.attention(attention, width, heads, depth, bias=bias, width=qkv // heads),
+        tower.whole("encoder.final_layernorm", width, bias=normed),
+        *_moonvit_projector(Bricks("mm_projector", mode), vision, width, model.hidden_size),
     )
     return tuple(row._replace(quantisable=False) for row in rows)
+
+
+SIDES = ("height", "width")
+
+
+def _moonvit_projector(projector: Bricks, vision: Part, width: int, output: int) -> tuple[Row, ...]:
+    """Two linear layers: after a LayerNorm and with biases, or in the second version before an RMS norm and without."""
+    patches, second = width * _merge_kernel(vision), vision.odd("mm_projector_type", "") == "patchmergerv2"
+    return (
+        projector.whole("post_norm", output) if second else projector.whole("pre_norm", width, bias=True),
+        projector.whole("linear_1", patches, patches, bias=not second),
+        projector.whole("linear_2", output, patches, bias=not second),
+    )
 
 
 def minimax_m3(model: Model, vision: Part) -> tuple[Row, ...]:
@@ -305,7 +326,7 @@ def _merger(
 FAMILIES: Mapping[str, Family] = {
     "Exaone4_5_ForConditionalGeneration": beside(dense.exaone4, qwen2_5_vl),
     "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip, TOWER_AND_PROJECTOR_NAMES),
-    "KimiK25ForConditionalGeneration": beside(mla.deepseek, kimi_k25, KIMI_NAMES),
+    "KimiK25ForConditionalGeneration": beside(mla.deepseek, moonvit, KIMI_NAMES),
     "Llama4ForConditionalGeneration": beside(experts.llama4, llama4),
     "MiniMaxM3SparseForConditionalGeneration": beside(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
     "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
