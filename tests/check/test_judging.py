@@ -82,6 +82,23 @@ def test_applies_decides_before_the_expensive_facts_are_asked() -> None:
     assert facts.asked == ["pipeline_parallel_size"]
 
 
+@pytest.mark.parametrize("answer", [5, ["text"], None])
+def test_a_rule_that_says_no_problems_is_named(answer: Any) -> None:
+    def broken(tensor_parallel_size: Located[int]) -> Any:
+        return answer
+
+    with pytest.raises(RuleFailed, match="the rule made-up failed: TypeError"):
+        said(rule(broken), tensor_parallel_size=Located(1))
+
+
+def test_a_rule_that_leaves_the_process_is_named() -> None:
+    def leaving(tensor_parallel_size: Located[int]) -> Any:
+        raise SystemExit(0)
+
+    with pytest.raises(RuleFailed, match="the rule made-up failed: SystemExit: 0"):
+        said(rule(leaving), tensor_parallel_size=Located(1))
+
+
 def test_a_rule_that_raises_is_named() -> None:
     def broken(tensor_parallel_size: Located[int]) -> Iterator[Problem]:
         yield Problem(None, str(1 // 0))

@@ -225,6 +225,15 @@ def test_a_hook_that_raises_ends_the_run_with_the_plugins_name(tmp_path: Path, m
     [
         ("import nowhere_to_be_found\n", "the plugin broken does not load: ModuleNotFoundError"),
         ("def (\n", "the plugin broken does not load: SyntaxError"),
+        ("raise SystemExit(0)\n", "the plugin broken does not load: SystemExit: 0"),
+        (
+            RAISES.format(hook="shardlint_rules").replace("OSError('no luck')", "SystemExit(0)"),
+            "the plugin broken fails in shardlint_rules: SystemExit: 0",
+        ),
+        (
+            RAISES.format(hook="shardlint_architectures").replace("raise OSError('no luck')", "return []"),
+            "the plugin broken fails in shardlint_architectures: [] is no mapping",
+        ),
         (
             "from shardlint.plugins.hooks import hookimpl\n@hookimpl\ndef shardlint_rule():\n    return []\n",
             "the plugin broken does not load: PluginValidationError",

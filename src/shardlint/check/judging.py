@@ -46,11 +46,17 @@ def _problems(rule: Rule, facts: Facts) -> Iterable[Problem]:
     try:
         if rule.applies is not None and not _ask(rule.applies, facts):
             return ()
-        return tuple(_ask(rule.judge, facts))
+        return tuple(map(_problem, _ask(rule.judge, facts)))
     except Missing:
         raise
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:  # sys.exit() in a plugin's rule is no verdict
         raise RuleFailed(rule, cause) from cause
+
+
+def _problem(said: Any) -> Problem:
+    if not isinstance(said, Problem):
+        raise TypeError(f"{said!r:.80} is no Problem")
+    return said
 
 
 def _ask(function: Callable[..., Any], facts: Facts) -> Any:

@@ -76,8 +76,10 @@ def _silence_standard_output() -> None:
     """Point the descriptor at nothing, or the interpreter complains once more when it closes the stream."""
     import os
 
-    if sys.stdout is sys.__stdout__:  # what a caller in Python put in its place is the caller's
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if (
+        stream := sys.__stdout__
+    ) is not None and sys.stdout is stream:  # what a caller in Python put in its place is the caller's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

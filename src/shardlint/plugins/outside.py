@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from importlib.metadata import Distribution, EntryPoint, distributions
@@ -20,6 +20,9 @@ from shardlint.plugins.registry import Plugin, PluginFailed, Registry
 from shardlint.rules import BrokenRule, sorted_rules
 
 T = TypeVar("T")
+
+FAILURES = (Exception, SystemExit)
+"""What a plugin may raise: a sys.exit() of its own would end the run as if nothing had been found."""
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ def with_outside(own: Registry) -> Registry:
         engines=(*(engine for engine in own.engines if engine.name not in engines), *engines.values()),
         families={**own.families, **_families(manager)},
         accelerators=tuple(card for _, card in _items(manager, "shardlint_hardware", Accelerator)),
-        models={key: config for _, rows in _answers(manager, "shardlint_models") for key, config in rows.items()},
+        models={key: config for _, key, config in _rows(manager, "shardlint_models")},
         plugins=plugins,
     )
 
@@ -56,7 +59,7 @@ def _registered(manager: pluggy.PluginManager) -> Iterator[Plugin]:
         try:
             manager.register(point.load(), name=point.name)
             manager.check_pending()
-        except Exception as cause:
+        except FAILURES as cause:
             raise PluginFailed(point.name, "does not load", cause) from cause
         yield Plugin(point.name, distribution.metadata["Name"], distribution.version)
 
@@ -88,6 +91,15 @@ def _items(manager: pluggy.PluginManager, hook: str, kind: type[T] | None = None
             yield name, item
 
 
+def _rows(manager: pluggy.PluginManager, hook: str) -> Iterator[tuple[str, str, Any]]:
+    """The plugin, the key and the value of each row of a hook that answers with a mapping."""
+    for name, answer in _answers(manager, hook):
+        if not isinstance(answer, Mapping):
+            raise PluginFailed(name, f"fails in {hook}", f"{answer!r:.80} is no mapping")
+        for key, value in answer.items():
+            yield name, str(key), value
+
+
 def _guard(plugin: str, what: str, function: Callable[..., T]) -> Callable[..., T]:
     """The same function, whose exceptions bear the plugin's name. Not for rules: their parameters are read."""
 
@@ -97,7 +109,7 @@ def _guard(plugin: str, what: str, function: Callable[..., T]) -> Callable[..., 
             return function(*arguments, **options)
         except PluginFailed:
             raise
-        except Exception as cause:
+        except FAILURES as cause:
             raise PluginFailed(plugin, what, cause) from cause
 
     return guarded
@@ -135,16 +147,12 @@ def _families(manager: pluggy.PluginManager) -> dict[str, Family]:
                 return family(model)
             except Missing:
                 raise
-            except Exception as cause:
+            except FAILURES as cause:
                 raise PluginFailed(plugin, f"fails in its family {name}", cause) from cause
 
         return rows
 
-    return {
-        name: guarded(plugin, name, family)
-        for plugin, rows in _answers(manager, "shardlint_architectures")
-        for name, family in rows.items()
-    }
+    return {name: guarded(plugin, name, family) for plugin, name, family in _rows(manager, "shardlint_architectures")}
 
 
 def _together(own: tuple[Rule, ...], more: list[Rule]) -> tuple[Rule, ...]:
