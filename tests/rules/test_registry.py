@@ -87,3 +87,10 @@ def test_two_rules_with_one_code_or_name_are_refused() -> None:
 def test_a_rule_without_a_page_is_named() -> None:
     with pytest.raises(BrokenRule, match="the rule first has no page"):
         rules.page(made("SL901", "first"))
+
+
+@pytest.mark.parametrize("change", [{"family": "nobodys"}, {"severity": "fatal"}, {"effect": "explodes"}])
+def test_a_rule_with_words_that_no_report_knows_is_named(change: dict[str, str]) -> None:
+    rule = made("XX001", "odd")._replace(**change)  # type: ignore[arg-type]
+    with pytest.raises(BrokenRule, match=f"the rule odd has the {next(iter(change))} '{next(iter(change.values()))}'"):
+        rules.sorted_rules([rule])

@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
+from typing import get_args
 
-from shardlint.findings import Rule
+from shardlint.findings import FAMILIES, SEVERITIES, Effect, Rule
 
 FOLDER = os.path.dirname(__file__)  # noqa: PTH120 pathlib would cost 5 ms of every run
 
@@ -46,14 +47,25 @@ def load(module: str, package: str = __name__) -> Rule:
 
 
 def sorted_rules(rules: list[Rule]) -> tuple[Rule, ...]:
-    """Rules by code. Raises BrokenRule where two have the same code or name."""
+    """Rules by code. Raises BrokenRule where two have the same code or name, or one has words that no report knows."""
     seen: dict[str, Rule] = {}
     for rule in rules:
+        _check_words(rule)
         for word in (rule.code, rule.name):
             if word in seen:
                 raise BrokenRule(rule.name, f"has the code or name {word} of {seen[word].name}")
             seen[word] = rule
     return tuple(sorted(rules, key=lambda rule: rule.code))
+
+
+def _check_words(rule: Rule) -> None:
+    for what, word, known in (
+        ("family", rule.family, FAMILIES),
+        ("severity", rule.severity, SEVERITIES),
+        ("effect", rule.effect, (None, *get_args(Effect))),
+    ):
+        if word not in known:
+            raise BrokenRule(rule.name, f"has the {what} {word!r}, which is none of {', '.join(filter(None, known))}")
 
 
 def find(word: str, among: Sequence[Rule] | None = None) -> Rule | None:
