@@ -1,8 +1,19 @@
 """Every weight and every cache of a model as rows; a model does not know how it will be split."""
 
-from shardlint.architectures.families import FAMILIES, rows_of
+from shardlint.architectures.families import FAMILIES, lacks_vision_config, rows_of
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.known_pieces import HEADS_ONLY, known_pieces
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
 
-__all__ = ["FAMILIES", "HEADS_ONLY", "CacheRow", "Extent", "Family", "Row", "Rows", "known_pieces", "rows_of"]
+__all__ = [
+    "FAMILIES",
+    "HEADS_ONLY",
+    "CacheRow",
+    "Extent",
+    "Family",
+    "Row",
+    "Rows",
+    "known_pieces",
+    "lacks_vision_config",
+    "rows_of",
+]

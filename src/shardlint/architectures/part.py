@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shardlint.architectures.model import Missing, Model
+from shardlint.architectures.model import Missing
+from shardlint.facts import Geometry
 from shardlint.facts.class_defaults import ConfigClass, class_of
 from shardlint.facts.geometry import NOTHING
 
@@ -13,13 +14,12 @@ from shardlint.facts.geometry import NOTHING
 class Part:
     """One nested dict of a config: written keys first, then the defaults of its class."""
 
-    def __init__(self, model: Model, key: str) -> None:
-        raw = model.geometry.raw
-        written = raw.get(key)
+    def __init__(self, geometry: Geometry, key: str) -> None:
+        written = geometry.raw.get(key)
         self.name = key
-        self.model_id = model.geometry.model_id
+        self.model_id = geometry.model_id
         self._written: Mapping[str, Any] = written if isinstance(written, Mapping) else NOTHING
-        self._class = _class_of(self._written, model.geometry.model_type, key)
+        self._class = _class_of(self._written, geometry.model_type, key)
         self.is_known = isinstance(written, Mapping) or bool(self._class.name)
 
     def odd(self, key: str, default: Any = None) -> Any:

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 
 from shardlint.architectures.families import dense, encoders, experts, gemma4, hybrid, kimi, mla, older, towers
 from shardlint.architectures.families.decoders import Family
+from shardlint.architectures.families.towers import WithTower
 from shardlint.architectures.model import Missing, Model
+from shardlint.architectures.part import Part
 from shardlint.architectures.quantisation import quantised
 from shardlint.architectures.rows import Rows
 from shardlint.facts import Geometry
+from shardlint.facts.class_defaults import class_of
 from shardlint.findings import Unknown
 
 __all__ = ["FAMILIES", "Family", "rows_of"]
@@ -54,3 +57,14 @@ def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None 
     except Missing as missing:
         return missing.unknown
     return quantised(rows, geometry)
+
+
+def lacks_vision_config(geometry: Geometry) -> bool:
+    """Whether the class builds a tower that neither the config nor the class by which that is read describes.
+
+    False where nobody knows what the config's class would add.
+    """
+    family = FAMILIES.get(geometry.architecture)
+    if not isinstance(family, WithTower) or class_of(geometry.model_type) is None:
+        return False
+    return not Part(geometry, "vision_config").is_known

@@ -23,7 +23,7 @@ from shardlint.architectures.blocks.recurrent import (
     short_convolution,
 )
 from shardlint.architectures.families.decoders import MLP, Family
-from shardlint.architectures.families.towers import QWEN3_VL_NAMES, beside, qwen3_vl
+from shardlint.architectures.families.towers import QWEN3_VL_NAMES, WithTower, qwen3_vl
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import qwen_sparse_layers
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows, StateElement, StateRow
@@ -266,8 +266,8 @@ FAMILIES: Mapping[str, Family] = {
     "NemotronHForCausalLM": nemotron_h,
     "Qwen3NextForCausalLM": qwen3_next,
     "Qwen3_5ForCausalLM": qwen3_5,
-    "Qwen3_5ForConditionalGeneration": beside(qwen3_5, qwen3_vl, QWEN3_VL_NAMES),
+    "Qwen3_5ForConditionalGeneration": WithTower(qwen3_5, qwen3_vl, QWEN3_VL_NAMES),
     "Qwen3_5MoeForCausalLM": qwen3_5_moe,
-    "Qwen3_5MoeForConditionalGeneration": beside(qwen3_5_moe, qwen3_vl, QWEN3_VL_NAMES),
+    "Qwen3_5MoeForConditionalGeneration": WithTower(qwen3_5_moe, qwen3_vl, QWEN3_VL_NAMES),
 }
 """Architecture class -> family."""

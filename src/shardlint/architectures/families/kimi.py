@@ -10,7 +10,7 @@ from shardlint.architectures.blocks.latent_attention import latent, latent_cache
 from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS, layer_norms, norm
 from shardlint.architectures.blocks.recurrent import KimiDelta, kimi_delta, kimi_delta_state
 from shardlint.architectures.families.decoders import Family, dense_beside
-from shardlint.architectures.families.towers import KIMI_NAMES, beside, moonvit
+from shardlint.architectures.families.towers import KIMI_NAMES, WithTower, moonvit
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import deepseek_sparse_layers
 from shardlint.architectures.rows import Extent, Row, Rows
@@ -109,7 +109,7 @@ def _residuals(model: Model) -> tuple[Row, ...]:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "KimiK3ForConditionalGeneration": beside(kimi_linear, moonvit, KIMI_NAMES),
+    "KimiK3ForConditionalGeneration": WithTower(kimi_linear, moonvit, KIMI_NAMES),
     "KimiLinearForCausalLM": kimi_linear,
 }
 """Architecture class -> family."""

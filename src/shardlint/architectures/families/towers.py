@@ -38,18 +38,21 @@ KIMI_NAMES: Renames = (
 )
 
 
-def beside(text: Family, tower: VisionTower, renames: Renames = ()) -> Family:
+class WithTower:
     """A family with the tower that `vision_config` describes; `renames` as in `Rows`."""
 
-    def family(model: Model) -> Rows:
-        part = Part(model, "vision_config")
-        if not part.is_known:
-            raise Missing(f"the config of {model.geometry.model_id} does not tell vision_config")
-        rows = text(model)
-        language = (row._replace(name=LANGUAGE_MODEL + row.name) for row in rows.weights)
-        return rows._replace(weights=(*tower(model, part), *language), renames=renames)
+    def __init__(self, text: Family, tower: VisionTower, renames: Renames = ()) -> None:
+        self.text = text
+        self.tower = tower
+        self.renames = renames
 
-    return family
+    def __call__(self, model: Model) -> Rows:
+        vision = Part(model.geometry, "vision_config")
+        if not vision.is_known:
+            raise Missing(f"the config of {model.geometry.model_id} does not tell vision_config")
+        rows = self.text(model)
+        language = (row._replace(name=LANGUAGE_MODEL + row.name) for row in rows.weights)
+        return rows._replace(weights=(*self.tower(model, vision), *language), renames=self.renames)
 
 
 def qwen2_vl(_: Model, vision: Part) -> tuple[Row, ...]:
@@ -145,8 +148,8 @@ def siglip(model: Model, vision: Part) -> tuple[Row, ...]:
 
 
 def pixtral(model: Model, vision: Part) -> tuple[Row, ...]:
-    """Pixtral's tower with Mistral 3's projector, whose two linear layers are always cut."""
-    tower, raw = Bricks("vision_tower"), model.geometry.raw
+    """Pixtral's tower with Mistral 3's projector: always cut, for vLLM's class knows no encoder data parallelism."""
+    tower, raw = Bricks("vision_tower", "cut"), model.geometry.raw
     width, depth = vision.number("hidden_size"), vision.number("num_hidden_layers")
     name, bias = "transformer.layers.#", bool(raw.get("multimodal_projector_bias"))
     attention = (f"{name}.attention.qkv_proj", f"{name}.attention.o_proj")
@@ -324,15 +327,15 @@ def _merger(
 
 
 FAMILIES: Mapping[str, Family] = {
-    "Exaone4_5_ForConditionalGeneration": beside(dense.exaone4, qwen2_5_vl),
-    "Gemma3ForConditionalGeneration": beside(dense.gemma3, siglip, TOWER_AND_PROJECTOR_NAMES),
-    "KimiK25ForConditionalGeneration": beside(mla.deepseek, moonvit, KIMI_NAMES),
-    "Llama4ForConditionalGeneration": beside(experts.llama4, llama4),
-    "MiniMaxM3SparseForConditionalGeneration": beside(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
-    "Mistral3ForConditionalGeneration": beside(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
-    "Qwen2VLForConditionalGeneration": beside(dense.qwen2, qwen2_vl, QWEN2_VL_NAMES),
-    "Qwen2_5_VLForConditionalGeneration": beside(dense.qwen2, qwen2_5_vl, QWEN2_VL_NAMES),
-    "Qwen3VLForConditionalGeneration": beside(dense.qwen3, qwen3_vl, QWEN3_VL_NAMES),
-    "Qwen3VLMoeForConditionalGeneration": beside(experts.qwen3_moe, qwen3_vl, QWEN3_VL_NAMES),
+    "Exaone4_5_ForConditionalGeneration": WithTower(dense.exaone4, qwen2_5_vl),
+    "Gemma3ForConditionalGeneration": WithTower(dense.gemma3, siglip, TOWER_AND_PROJECTOR_NAMES),
+    "KimiK25ForConditionalGeneration": WithTower(mla.deepseek, moonvit, KIMI_NAMES),
+    "Llama4ForConditionalGeneration": WithTower(experts.llama4, llama4),
+    "MiniMaxM3SparseForConditionalGeneration": WithTower(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
+    "Mistral3ForConditionalGeneration": WithTower(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
+    "Qwen2VLForConditionalGeneration": WithTower(dense.qwen2, qwen2_vl, QWEN2_VL_NAMES),
+    "Qwen2_5_VLForConditionalGeneration": WithTower(dense.qwen2, qwen2_5_vl, QWEN2_VL_NAMES),
+    "Qwen3VLForConditionalGeneration": WithTower(dense.qwen3, qwen3_vl, QWEN3_VL_NAMES),
+    "Qwen3VLMoeForConditionalGeneration": WithTower(experts.qwen3_moe, qwen3_vl, QWEN3_VL_NAMES),
 }
 """Architecture class -> family."""
