@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 FOUND = {
     "expert-parallel-dense.yaml": {"expert-parallel-dense"},
     "idle-gpus.yaml": {"idle-gpus"},
-    "kv-heads-compose.yaml": {"kv-heads"},
+    "kv-heads-compose.yaml": {"kv-heads", "sharded-widths"},
     "kv-heads-replicated.yaml": {"kv-heads-replicated"},
     "layer-partition-count.sh": {"layer-partition"},
     "layer-partition-sum.yaml": {"layer-partition"},

@@ -4,6 +4,7 @@ from shardlint.layout.laying_out import MOST_RANKS, lay_out
 from shardlint.layout.layout import CacheShare, Layout, Rank, StateShare
 from shardlint.layout.legal import Legal, legal_values
 from shardlint.layout.lower_bound import LowerBound, weights_at_least
+from shardlint.layout.packing import Split
 from shardlint.layout.ranks import Group, GroupKind, crossing, group_of, groups, place_of, rank_of, ranks_per_node
 from shardlint.layout.share import Division, Uneven
 from shardlint.layout.sizes import DEGREES, Degree, Sizes
@@ -24,6 +25,7 @@ __all__ = [
     "PartitionFault",
     "Rank",
     "Sizes",
+    "Split",
     "StateShare",
     "Uneven",
     "crossing",

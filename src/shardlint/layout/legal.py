@@ -11,7 +11,7 @@ from shardlint.engines.cutting import Cutting
 from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Unknown
 from shardlint.layout.laying_out import number_of_layers
-from shardlint.layout.share import Uneven, uneven_pieces
+from shardlint.layout.share import Uneven, makeshift_blocks, uneven_pieces
 from shardlint.layout.sizes import DEGREES, Degree, Sizes
 
 MOST_VALUES = 1024
@@ -43,6 +43,10 @@ class Legal(NamedTuple):
     def uneven(self, degree: Degree, value: int) -> tuple[Uneven, ...]:
         """The pieces that do not come out even with this value: none where it is legal."""
         return uneven_pieces(self.sizes.with_degree(degree, value), self.rows, self.cutting, self.capability)
+
+    def makeshifts(self, degree: Degree, value: int) -> tuple[Uneven, ...]:
+        """The quantisation blocks that load with this value though they do not come out even."""
+        return makeshift_blocks(self.sizes.with_degree(degree, value), self.rows, self.cutting, self.capability)
 
     def failures(self, degree: Degree) -> tuple[tuple[int, Uneven], ...]:
         """The values that are not legal, each with the first piece that does not come out even."""
@@ -103,7 +107,7 @@ def _single_pieces(rows: tuple[Row, ...]) -> tuple[Row, ...]:
 def _bare(row: Row) -> Iterator[Row]:
     """A row without what makes no difference to how it can be cut."""
     whole, tower = row.under_sequence_parallel, row.tower
-    if row.scheme is not None and row.scheme.musts:
+    if row.scheme is not None and (row.scheme.musts or row.scheme.rounding == "down"):
         yield Row(
             "",
             row.outs,

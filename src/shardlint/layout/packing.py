@@ -106,8 +106,9 @@ def floored(matrix: Matrix, scheme: Scheme) -> Split | None:
     if scheme.rounding == "up":
         return None
     blocks = (companion.ins for companion in scheme.companions if companion.spread == "blocks" and companion.ins)
+    dimension: Dimension = "width" if matrix.ins == matrix.width else "ins"
     split = (block for block in blocks if matrix.ins % block)
-    return next((Split("ins", matrix.ins, matrix.ins_over, block, scheme.name) for block in split), None)
+    return next((Split(dimension, matrix.ins, matrix.ins_over, block, scheme.name) for block in split), None)
 
 
 def stored_bits(matrix: Matrix, scheme: Scheme | None, bias: bool, model_bits: int) -> int:

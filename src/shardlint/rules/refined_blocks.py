@@ -1,0 +1,39 @@
+"""Experts whose quantisation blocks are made finer to fit the ranks, at the price of the fast kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.engines.engine import Engine
+from shardlint.engines.versions import Version
+from shardlint.findings import Located, Problem, Rule
+from shardlint.layout import Layout, Legal
+from shardlint.rules._blocks import advice, in_words, splits_of, sum_of, written_size
+from shardlint.rules._words import named
+
+
+def applies(engine: Engine) -> bool:
+    return engine.name == "vllm"
+
+
+def judge(
+    layout: Layout,
+    tensor_parallel_size: Located[int],
+    engine: Engine,
+    engine_version: Located[Version],
+    legal: Legal | None = None,
+    data_parallel_size: Located[int] | None = None,
+) -> Iterator[Problem]:
+    splits = splits_of(layout.makeshifts, "slow")
+    if not splits:
+        return
+    yield Problem(
+        at=written_size(tensor_parallel_size, data_parallel_size),
+        message=f"the checkpoint is {splits[0][1].scheme}, and a rank's share of {in_words(splits)} is not whole "
+        f"blocks: {named(engine, engine_version)} makes the blocks finer and takes its slower kernels",
+        sum=sum_of(splits[0][1]),
+        help=advice(splits, legal, tensor_parallel_size),
+    )
+
+
+RULE = Rule("SL603", "refined-blocks", "tp-quant-block", "note", "slow", judge, applies)

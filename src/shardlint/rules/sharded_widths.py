@@ -1,0 +1,46 @@
+"""Widths other than heads, experts and vocabulary that do not divide by the tensor parallel size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.engines.engine import Engine
+from shardlint.engines.versions import Version
+from shardlint.findings import Located, Problem, Rule
+from shardlint.layout import Layout, Legal, Uneven
+from shardlint.rules._words import named, tensor_advice
+
+WIDTHS = {"column": "outputs", "row": "inputs"}
+
+
+def applies(engine: Engine, tensor_parallel_size: Located[int]) -> bool:
+    return engine.name == "vllm" and tensor_parallel_size.value > 1
+
+
+def judge(
+    layout: Layout,
+    tensor_parallel_size: Located[int],
+    engine: Engine,
+    engine_version: Located[Version],
+    legal: Legal | None = None,
+) -> Iterator[Problem]:
+    widths = [piece for piece in layout.uneven if piece.piece in WIDTHS]
+    if not widths or any(_is_told_by_others(piece) for piece in layout.uneven):
+        return
+    tp = tensor_parallel_size.value
+    what = ", ".join(f"{piece.row} ({piece.count} {WIDTHS[piece.piece]})" for piece in widths)
+    yield Problem(
+        at=tensor_parallel_size,
+        message=f"tensor parallel size {tp} does not divide {what}: {named(engine, engine_version)} fails while it "
+        "builds the layer",
+        sum="; ".join(f"{piece.count} {WIDTHS[piece.piece]} % {tp} = {piece.count % tp}" for piece in widths),
+        help=tensor_advice(legal, tensor_parallel_size),
+    )
+
+
+def _is_told_by_others(piece: Uneven) -> bool:
+    """Heads that do not divide make the projections beside them uneven too."""
+    return piece.piece in ("query_head", "vision_head", "state_head", "state_group")
+
+
+RULE = Rule("SL108", "sharded-widths", "tp-width", "error", "fails-while-loading", judge, applies)
