@@ -82,6 +82,15 @@ DELTA_AND_LATENT = {
     "linear_attn_config": {"kda_layers": [1, 2, 3, 5, 6, 7], "full_attn_layers": [4, 8]}
     | {"num_heads": 4, "head_dim": 16, "short_conv_kernel_size": 4}
 }
+MAMBA = {"intermediate_size": 128, "num_heads": 16, "head_dim": 8, "n_groups": 2, "state_size": 4, "conv_kernel": 4}
+MAMBA_BESIDE = {
+    "mamba_n_heads": 8,
+    "mamba_d_head": 16,
+    "mamba_n_groups": 1,
+    "mamba_d_state": 4,
+    "mamba_d_conv": 4,
+    "mamba_expand": 2,
+}
 OWN_KEYS: dict[str, dict[str, Any]] = {
     "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4, "hidden_size_per_layer_input": 0},
     "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
@@ -92,6 +101,10 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Whisper": {"decoder_layers": 8, "encoder_layers": 4, "decoder_ffn_dim": 64, "encoder_ffn_dim": 64}
     | {"decoder_attention_heads": 4, "encoder_attention_heads": 4, "num_mel_bins": 8}
     | {"max_source_positions": 32, "max_target_positions": 16},
+    "FalconMamba": MAMBA,
+    "Mamba": MAMBA,
+    "FalconH1": MAMBA_BESIDE | {"mamba_d_ssm": 128},
+    "GraniteMoeHybrid": MAMBA_BESIDE | {"layer_types": ["mamba", "attention"] * 4, "shared_intermediate_size": 64},
     "KimiLinear": DELTA_AND_LATENT,
     "KimiK3": DELTA_AND_LATENT,
     "ChatGLM": {"ffn_hidden_size": 128},

@@ -30,12 +30,24 @@ class Model:
         self._class_defaults = config_class.defaults if config_class else {}
         self.hidden_size = self.number("hidden_size")
         self.layers = range(self._layers())
-        self.heads = self.number("num_attention_heads")
-        self.kv_heads = self.number("num_key_value_heads")
-        self.head_dim = self.number("head_dim")
         self.vocabulary = self.number("vocab_size")
         self.sliding_window = self.number_or_none("sliding_window")
         self.tied_embeddings = self._fact("tie_word_embeddings") is True
+
+    @property
+    def heads(self) -> int:
+        """Query heads of a layer that attends; asked for only where some do."""
+        return self.number("num_attention_heads")
+
+    @property
+    def kv_heads(self) -> int:
+        """KV heads of such a layer."""
+        return self.number("num_key_value_heads")
+
+    @property
+    def head_dim(self) -> int:
+        """The width of one of its heads."""
+        return self.number("head_dim")
 
     def _layers(self) -> int:
         layers = self.number("num_hidden_layers")

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shardlint.architectures.families import dense, encoders, experts, gemma4, hybrid, kimi, mla, older, towers
+from shardlint.architectures.families import (
+    dense,
+    encoders,
+    experts,
+    gemma4,
+    hybrid,
+    kimi,
+    mla,
+    older,
+    state_space,
+    towers,
+)
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.towers import WithTower
 from shardlint.architectures.model import Missing, Model
@@ -24,6 +35,7 @@ __all__ = ["FAMILIES", "Family", "rows_of"]
 FAMILIES: Mapping[str, Family] = {
     **dense.FAMILIES,
     **experts.FAMILIES,
+    **mixtures.FAMILIES,
     **mla.FAMILIES,
     **gemma4.FAMILIES,
     **hybrid.FAMILIES,
@@ -31,6 +43,7 @@ FAMILIES: Mapping[str, Family] = {
     **encoders.FAMILIES,
     **older.FAMILIES,
     **kimi.FAMILIES,
+    **state_space.FAMILIES,
 }
 """Architecture class -> family. What is not here is unknown, never guessed."""
 

@@ -57,8 +57,8 @@ def _delta_hybrid(model: Model, feed_forward: Sequence[Row], stages: EndStages, 
     """Gated delta nets and layers that attend with a gate beside each query head."""
     if model.flag("layer_scale"):
         raise Missing(f"{model.geometry.model_id} scales its layers, which is not described")
-    attends = _listed(model, "full_attention", _each(model, model.odd_number("full_attention_interval", 4)))
-    recurs = _others(model, attends)
+    attends = listed(model, "full_attention", _each(model, model.odd_number("full_attention_interval", 4)))
+    recurs = others(model, attends)
     net = DeltaHeads(
         model.odd_number("linear_num_key_heads"),
         model.odd_number("linear_key_head_dim"),
@@ -75,7 +75,7 @@ def _delta_hybrid(model: Model, feed_forward: Sequence[Row], stages: EndStages, 
         *layer_norms(BEFORE_THE_BLOCKS, model.hidden_size, model.layers),
         *ends(model, stages=stages),
     )
-    return _hybrid(model, weights, attends, (delta_state(net, recurs, _element(model, "mamba_ssm_dtype")),))
+    return hybrid(model, weights, attends, (delta_state(net, recurs, _element(model, "mamba_ssm_dtype")),))
 
 
 def _gated_experts_beside_a_shared_one(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
@@ -116,7 +116,7 @@ def nemotron_h(model: Model) -> Rows:
         *ends(model, stages=EACH_STAGE, norm_name="model.norm_f"),
     )
     element = _element(model, "mamba_ssm_cache_dtype", "float32")
-    rows = _hybrid(model, weights, attends, (mamba2_state(mixer, recurs, element),))
+    rows = hybrid(model, weights, attends, (mamba2_state(mixer, recurs, element),))
     return rows._replace(renames=(("backbone", "model"),))
 
 
@@ -163,11 +163,11 @@ def jamba(model: Model) -> Rows:
     attends = _periodic(model, model.odd_number("attn_layer_period"), model.odd_number("attn_layer_offset"))
     moe = _periodic(model, model.odd_number("expert_layer_period"), model.odd_number("expert_layer_offset"))
     moe = moe if experts > 1 else ()
-    recurs, dense, name = _others(model, attends), _others(model, moe), f"{LAYERS}.feed_forward"
+    recurs, dense, name = others(model, attends), others(model, moe), f"{LAYERS}.feed_forward"
     mixer = Mamba1(
         model.odd_number("mamba_expand") * hidden,
         model.odd_number("mamba_d_state"),
-        _time_step_rank(model, "mamba_dt_rank"),
+        time_step_rank(model, "mamba_dt_rank"),
         model.odd_number("mamba_d_conv"),
     )
     biases = {"bias": model.flag("mamba_proj_bias"), "conv_bias": model.flag("mamba_conv_bias", default=True)}
@@ -180,10 +180,10 @@ def jamba(model: Model) -> Rows:
         *layer_norms(("input_layernorm", "pre_ff_layernorm"), hidden, model.layers),
         *ends(model, stages=EACH_STAGE, norm_name="model.final_layernorm", tied=False),
     )
-    return _hybrid(model, weights, attends, (mamba1_state(mixer, recurs),))
+    return hybrid(model, weights, attends, (mamba1_state(mixer, recurs),))
 
 
-def _time_step_rank(model: Model, key: str) -> int:
+def time_step_rank(model: Model, key: str) -> int:
     """The rank of the time steps; `auto` is a sixteenth of the width."""
     rank = model.odd(key, "auto")
     return -(-model.hidden_size // 16) if rank == "auto" else model.odd_number(key)
@@ -192,8 +192,8 @@ def _time_step_rank(model: Model, key: str) -> int:
 def lfm2(model: Model) -> Rows:
     """LFM2: short convolutions with some layers that attend; always tied."""
     hidden, name = model.hidden_size, f"{LAYERS}.short_conv"
-    attends = _listed(model, "full_attention", tuple(model.numbers("full_attn_idxs")) or None)
-    recurs, kernel = _others(model, attends), model.odd_number("conv_L_cache")
+    attends = listed(model, "full_attention", tuple(model.numbers("full_attn_idxs")) or None)
+    recurs, kernel = others(model, attends), model.odd_number("conv_L_cache")
     width = model.odd_number("conv_dim", hidden)
     attention = grouped_query(model, layers=attends, output="out_proj", head_norms="per_head")
     weights = (
@@ -203,7 +203,7 @@ def lfm2(model: Model) -> Rows:
         *layer_norms(("operator_norm", "ffn_norm"), hidden, model.layers),
         *ends(model, stages=EndStages("each", "last", "last"), norm_name="model.embedding_norm", tied=True),
     )
-    return _hybrid(model, weights, attends, (convolution_state(width, kernel, recurs),))
+    return hybrid(model, weights, attends, (convolution_state(width, kernel, recurs),))
 
 
 def _lfm2_mlp(model: Model) -> tuple[Row, ...]:
@@ -215,7 +215,7 @@ def _lfm2_mlp(model: Model) -> tuple[Row, ...]:
     return (merged._replace(name=f"{name}.w13"), down._replace(name=f"{name}.w2"))
 
 
-def _hybrid(model: Model, weights: Sequence[Row], attends: Sequence[int], states: tuple[StateRow, ...]) -> Rows:
+def hybrid(model: Model, weights: Sequence[Row], attends: Sequence[int], states: tuple[StateRow, ...]) -> Rows:
     """Keys and values of the layers that attend, states of the others."""
     kept: tuple[CacheRow, ...] = (cache(model, attends),) if attends else ()
     return Rows(
@@ -231,14 +231,14 @@ def _element(model: Model, key: str, default: str = "") -> StateElement:
     return "float32" if model.odd(key, default) == "float32" else "model"
 
 
-def _listed(model: Model, kind: str, otherwise: Sequence[int] | None) -> Sequence[int]:
+def listed(model: Model, kind: str, otherwise: Sequence[int] | None) -> Sequence[int]:
     """The layers that `layer_types` says are of this kind; where it is absent, `otherwise`, or else nobody knows."""
     kinds = model.odd("layer_types")
     if not isinstance(kinds, list):
         if otherwise is None:
             raise Missing(f"the config of {model.geometry.model_id} does not tell layer_types")
         return otherwise
-    return tuple(layer for layer, listed in zip(model.layers, kinds, strict=False) if listed == kind)
+    return tuple(layer for layer, one in zip(model.layers, kinds, strict=False) if one == kind)
 
 
 def _of_kind(kinds: Sequence[str], wanted: str) -> tuple[int, ...]:
@@ -255,7 +255,7 @@ def _each(model: Model, period: int) -> tuple[int, ...]:
     return _periodic(model, period, period - 1)
 
 
-def _others(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
+def others(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
     taken = frozenset(layers)
     return tuple(layer for layer in model.layers if layer not in taken)
 
