@@ -35,7 +35,6 @@ __all__ = ["FAMILIES", "Family", "rows_of"]
 FAMILIES: Mapping[str, Family] = {
     **dense.FAMILIES,
     **experts.FAMILIES,
-    **mixtures.FAMILIES,
     **mla.FAMILIES,
     **gemma4.FAMILIES,
     **hybrid.FAMILIES,
