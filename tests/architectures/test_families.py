@@ -200,6 +200,10 @@ def test_more_layers_than_any_model_has_are_not_believed() -> None:
         ("Qwen2MoeForCausalLM", EXPERTS, True, False),
         ("Qwen2MoeForCausalLM", {**EXPERTS, "qkv_bias": False}, False, False),
         ("StableLmForCausalLM", {"use_qkv_bias": True}, True, False),
+        ("SeedOssForCausalLM", {}, True, False),
+        ("SeedOssForCausalLM", {"attention_out_bias": True}, True, True),
+        ("Ernie4_5ForCausalLM", {"attention_bias": True}, True, False),
+        ("Starcoder2ForCausalLM", {}, True, True),
     ],
 )
 def test_biases_of_the_attention(architecture: str, keys: dict[str, Any], qkv: bool, output: bool) -> None:

@@ -17,6 +17,7 @@ from shardlint.architectures.families import (
     kimi,
     mla,
     older,
+    relatives,
     state_space,
     towers,
 )
@@ -41,6 +42,7 @@ FAMILIES: Mapping[str, Family] = {
     **towers.FAMILIES,
     **encoders.FAMILIES,
     **older.FAMILIES,
+    **relatives.FAMILIES,
     **kimi.FAMILIES,
     **state_space.FAMILIES,
 }
