@@ -9,6 +9,7 @@ from shardlint.architectures.blocks.mlp import plain
 from shardlint.architectures.blocks.norms import norm
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families.decoders import Family
+from shardlint.architectures.families.older import labels
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
 
@@ -37,6 +38,28 @@ def bert(model: Model) -> Rows:
         norm(f"{name}.output.LayerNorm", hidden, layers, bias=True),
     )
     return Rows(weights, (), len(layers))
+
+
+def bert_judge(model: Model) -> Rows:
+    """BERT as a reranker: its pooler, and one score for each label, both in 32 bits."""
+    heads = {"bert.pooler.dense": model.hidden_size, "classifier": labels(model)}
+    return _with_heads(model, "bert.", heads)
+
+
+def roberta_judge(model: Model) -> Rows:
+    """RoBERTa as a reranker (bge-reranker): two linear layers in 32 bits."""
+    heads = {"classifier.dense": model.hidden_size, "classifier.out_proj": labels(model)}
+    return _with_heads(model, "roberta.", heads)
+
+
+def _with_heads(model: Model, name: str, heads: Mapping[str, int]) -> Rows:
+    rows, hidden = bert(model), Extent(model.hidden_size)
+    body = (row._replace(name=name + row.name.removeprefix("model.")) for row in rows.weights)
+    head = (
+        Row(key, (Extent(outputs),), hidden, True, stage="first", element_type="float32", quantisable=False)
+        for key, outputs in heads.items()
+    )
+    return rows._replace(weights=(*body, *head))
 
 
 def _table(name: str, count: int, hidden: int) -> Row:
@@ -113,9 +136,12 @@ def _whisper_encoder(model: Model) -> tuple[Row, ...]:
 
 
 FAMILIES: Mapping[str, Family] = {
+    "BertForSequenceClassification": bert_judge,
     "BertModel": bert,
+    "RobertaForSequenceClassification": roberta_judge,
     "RobertaModel": bert,
     "WhisperForConditionalGeneration": whisper,
+    "XLMRobertaForSequenceClassification": roberta_judge,
     "XLMRobertaModel": bert,
 }
 """Architecture class -> family."""

@@ -88,7 +88,7 @@ def judging(family: Family) -> Family:
         rows = family(model)
         score = Row(
             "score",
-            (Extent(_labels(model)),),
+            (Extent(labels(model)),),
             Extent(model.hidden_size),
             stage="each",
             element_type="float32",
@@ -99,7 +99,7 @@ def judging(family: Family) -> Family:
     return judge
 
 
-def _labels(model: Model) -> int:
+def labels(model: Model) -> int:
     """The labels that a config names, two where it names none."""
     listed = model.odd("id2label")
     return model.odd_number("num_labels", len(listed) if isinstance(listed, Mapping) and listed else 2)

@@ -126,6 +126,25 @@ def _is_qwen3_vl(vision: Part) -> bool:
     return str(vision.odd("model_type", "")).startswith("qwen3_vl")
 
 
+def glm4v(_: Model, vision: Part) -> tuple[Row, ...]:
+    """GLM-4.1V and GLM-4.5V: RMS norms, gated MLPs as wide as the output, and a merger that is a gated MLP too."""
+    tower, width, depth = Bricks("visual"), vision.number("hidden_size"), vision.number("depth")
+    output, side = vision.number("out_hidden_size"), vision.number("image_size") // vision.number("patch_size")
+    attention, heads = ("blocks.#.attn.qkv", "blocks.#.attn.proj"), vision.number("num_heads")
+    return (
+        _patches(tower, vision, width, bias=True),
+        tower.whole("embeddings.position_embedding", side * side, width),
+        *(tower.whole(f"blocks.#.{name}", width, times=depth) for name in ("norm1", "norm2")),
+        *tower.attention(attention, width, heads, depth, bias=False),
+        *_gated_mlp(tower, "blocks.#.mlp", width, output, depth, bias=False),
+        *(tower.whole(name, width) for name in ("post_conv_layernorm", "post_layernorm")),
+        tower.whole("downsample", output, width * _merged(vision), bias=True),
+        tower.column("merger.proj", output, output, bias=False),
+        tower.whole("merger.post_projection_norm", output, bias=True),
+        *_gated_mlp(tower, "merger", output, vision.number("intermediate_size"), 1, bias=False),
+    )
+
+
 def siglip(model: Model, vision: Part) -> tuple[Row, ...]:
     """SigLIP with Gemma 3's projector: always cut, for vLLM's class knows no encoder data parallelism."""
     tower = Bricks("vision_tower.vision_model", "cut")
@@ -329,6 +348,8 @@ def _merger(
 FAMILIES: Mapping[str, Family] = {
     "Exaone4_5_ForConditionalGeneration": WithTower(dense.exaone4, qwen2_5_vl),
     "Gemma3ForConditionalGeneration": WithTower(dense.gemma3, siglip, TOWER_AND_PROJECTOR_NAMES),
+    "Glm4vForConditionalGeneration": WithTower(dense.glm4, glm4v, QWEN3_VL_NAMES),
+    "Glm4vMoeForConditionalGeneration": WithTower(experts.glm4_moe, glm4v, QWEN3_VL_NAMES),
     "KimiK25ForConditionalGeneration": WithTower(mla.deepseek, moonvit, KIMI_NAMES),
     "Llama4ForConditionalGeneration": WithTower(experts.llama4, llama4),
     "MiniMaxM3SparseForConditionalGeneration": WithTower(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
