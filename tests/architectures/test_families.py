@@ -107,6 +107,7 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "GraniteMoeHybrid": MAMBA_BESIDE | {"layer_types": ["mamba", "attention"] * 4, "shared_intermediate_size": 64},
     "KimiLinear": DELTA_AND_LATENT,
     "KimiK3": DELTA_AND_LATENT,
+    "DeciLM": {"block_configs": [{"attention": {"n_heads_in_group": 4}, "ffn": {"ffn_mult": 2.625}}] * 8},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,
     "Qwen3_5": DELTA_NET,
@@ -249,6 +250,15 @@ def test_only_the_router_of_qwen3_moe_is_an_ordinary_linear_layer() -> None:
 def test_which_layers_slide(architecture: str, keys: dict[str, Any], sliding: Any) -> None:
     found = windows(rows(architecture, **keys))
     assert found == {layer: 16 if layer in sliding else None for layer in range(8)}
+
+
+def test_a_pruned_model_has_what_each_of_its_blocks_says() -> None:
+    attention, nothing = {"n_heads_in_group": 4, "no_op": False}, {"no_op": True}
+    blocks = [{"attention": attention, "ffn": nothing}, {"attention": nothing, "ffn": {"ffn_mult": 5.25}}] * 4
+    found = rows("DeciLMForCausalLM", block_configs=blocks)
+    assert tuple(row(found, "qkv_proj").layers) == tuple(windows(found)) == (0, 2, 4, 6)
+    assert [out.count for out in row(found, "gate_up_proj").outs] == [256, 256]
+    assert tuple(row(found, "down_proj").layers) == (1, 3, 5, 7)
 
 
 def test_a_window_without_its_length_is_unknown() -> None:
