@@ -12,11 +12,11 @@ from shardlint.facts.geometry import NOTHING
 
 
 class Part:
-    """One nested dict of a config: written keys first, then the defaults of its class."""
+    """One nested dict of a config, or the whole of it ("" for `key`): written keys first, then its class's defaults."""
 
     def __init__(self, geometry: Geometry, key: str) -> None:
-        written = geometry.raw.get(key)
-        self.name = key
+        written = geometry.raw.get(key) if key else geometry.raw
+        self.name = key or "whole"
         self.model_id = geometry.model_id
         self._written: Mapping[str, Any] = written if isinstance(written, Mapping) else NOTHING
         self._class = _class_of(self._written, geometry.model_type, key)

@@ -168,11 +168,19 @@ def siglip(model: Model, vision: Part) -> tuple[Row, ...]:
 
 def pixtral(model: Model, vision: Part) -> tuple[Row, ...]:
     """Pixtral's tower with Mistral 3's projector: always cut, for vLLM's class knows no encoder data parallelism."""
-    tower, raw = Bricks("vision_tower", "cut"), model.geometry.raw
-    width, depth = vision.number("hidden_size"), vision.number("num_hidden_layers")
-    name, bias = "transformer.layers.#", bool(raw.get("multimodal_projector_bias"))
-    attention = (f"{name}.attention.qkv_proj", f"{name}.attention.o_proj")
-    merged, projector = raw.get("spatial_merge_size", 2), Bricks("multi_modal_projector", "cut")
+    merged, width = Part(model.geometry, "").number("spatial_merge_size", 2), vision.number("hidden_size")
+    projector = Bricks("multi_modal_projector", "cut")
+    return (
+        *_pixtral_tower(model, vision),
+        projector.whole("norm", width),
+        projector.whole("patch_merger.merging_layer", width, width * merged**2),
+        *_projector(model, width),
+    )
+
+
+def _pixtral_tower(model: Model, vision: Part) -> tuple[Row, ...]:
+    tower, name, depth = Bricks("vision_tower", "cut"), "transformer.layers.#", _layers_in_use(model, vision)
+    width, attention = vision.number("hidden_size"), (f"{name}.attention.qkv_proj", f"{name}.attention.o_proj")
     return (
         _pixels(tower, "patch_conv", vision, width, bias=False),
         tower.whole("ln_pre", width),
@@ -180,11 +188,54 @@ def pixtral(model: Model, vision: Part) -> tuple[Row, ...]:
         tower.whole(f"{name}.ffn_norm", width, times=depth),
         *tower.attention(attention, width, vision.number("num_attention_heads"), depth, bias=False),
         *_gated_mlp(tower, f"{name}.feed_forward", width, vision.number("intermediate_size"), depth, bias=False),
-        projector.whole("norm", width),
-        projector.whole("patch_merger.merging_layer", width, width * merged**2),
-        projector.column("linear_1", model.hidden_size, width, bias=bias),
-        projector.row("linear_2", model.hidden_size, model.hidden_size, bias=bias),
     )
+
+
+def _projector(model: Model, width: int) -> tuple[Row, Row]:
+    """Two linear layers into the language model, with a bias where the config or its class says so."""
+    projector, hidden = Bricks("multi_modal_projector", "cut"), model.hidden_size
+    bias = Part(model.geometry, "").flag("multimodal_projector_bias")
+    return (
+        projector.column("linear_1", hidden, width, bias=bias),
+        projector.row("linear_2", hidden, hidden, bias=bias),
+    )
+
+
+def _layers_in_use(model: Model, vision: Part) -> int:
+    """Layers of a tower up to the one whose output is taken; counted from the end where negative."""
+    depth, taken = vision.number("num_hidden_layers"), Part(model.geometry, "").odd("vision_feature_layer", -1)
+    if isinstance(taken, bool) or not isinstance(taken, int) or not -depth <= taken <= depth:
+        raise Missing(f"vision_feature_layer of {vision.model_id} is {taken!r}, which is not described")
+    return depth + taken + 1 if taken < 0 else taken
+
+
+def llava(model: Model, vision: Part) -> tuple[Row, ...]:
+    """LLaVA's tower, CLIP or Pixtral, as far as its layers are used, and its projector."""
+    kind, width = vision.odd("model_type", "clip_vision_model"), vision.number("hidden_size")
+    if kind == "pixtral":
+        return (*_pixtral_tower(model, vision), *_projector(model, width))
+    if kind != "clip_vision_model":
+        raise Missing(f"a tower of the kind {kind} is not described")
+    tower, depth, name = Bricks("vision_tower.vision_model", "cut"), _layers_in_use(model, vision), "encoder.layers.#"
+    side, heads = vision.number("image_size") // vision.number("patch_size"), vision.number("num_attention_heads")
+    attention = (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.out_proj")
+    return (
+        tower.whole("embeddings.class_embedding", width),
+        _pixels(tower, "embeddings.patch_embedding", vision, width, bias=False),
+        tower.whole("embeddings.position_embedding", side * side + 1, width),
+        tower.whole("pre_layrnorm", width, bias=True),
+        *tower.attention(attention, width, heads, depth),
+        *_plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, vision.number("intermediate_size"), depth),
+        *_layer_norms(tower, (f"{name}.layer_norm1", f"{name}.layer_norm2"), width, depth),
+        *_projector(model, width),
+    )
+
+
+def _llava_text(model: Model) -> Rows:
+    """The language model, which the text config's type names."""
+    if model.geometry.text_model_type not in ("llama", "mistral"):
+        raise Missing(f"LLaVA before a {model.geometry.text_model_type} model is not described")
+    return dense.llama(model)
 
 
 def llama4(model: Model, vision: Part) -> tuple[Row, ...]:
@@ -351,6 +402,7 @@ FAMILIES: Mapping[str, Family] = {
     "Glm4vForConditionalGeneration": WithTower(dense.glm4, glm4v, QWEN3_VL_NAMES),
     "Glm4vMoeForConditionalGeneration": WithTower(experts.glm4_moe, glm4v, QWEN3_VL_NAMES),
     "KimiK25ForConditionalGeneration": WithTower(mla.deepseek, moonvit, KIMI_NAMES),
+    "LlavaForConditionalGeneration": WithTower(_llava_text, llava, TOWER_AND_PROJECTOR_NAMES),
     "Llama4ForConditionalGeneration": WithTower(experts.llama4, llama4),
     "MiniMaxM3SparseForConditionalGeneration": WithTower(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
     "Mistral3ForConditionalGeneration": WithTower(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
