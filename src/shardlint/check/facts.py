@@ -247,7 +247,10 @@ class DeploymentFacts:
     @cached_property
     def rows(self) -> Rows | Unknown:
         """Every weight and every cache of the model."""
-        return self.once(lambda: rows_of(self.geometry, self._registry.families), "rows")
+        option = self.knob("quantization")
+        quantization = option.value if isinstance(option, Located) else None
+        families = self._registry.families
+        return self.once(lambda: rows_of(self.geometry, families, quantization), "rows", quantization)
 
     @cached_property
     def world_size(self) -> Maybe[int]:

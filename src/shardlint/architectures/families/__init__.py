@@ -17,7 +17,6 @@ from shardlint.architectures.families import (
     kimi,
     mla,
     older,
-    pruned,
     relatives,
     state_space,
     towers,
@@ -43,7 +42,6 @@ FAMILIES: Mapping[str, Family] = {
     **towers.FAMILIES,
     **encoders.FAMILIES,
     **older.FAMILIES,
-    **pruned.FAMILIES,
     **relatives.FAMILIES,
     **kimi.FAMILIES,
     **state_space.FAMILIES,
@@ -51,11 +49,14 @@ FAMILIES: Mapping[str, Family] = {
 """Architecture class -> family. What is not here is unknown, never guessed."""
 
 
-def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None = None) -> Rows | Unknown:
+def rows_of(
+    geometry: Geometry | Unknown, families: Mapping[str, Family] | None = None, quantization: str | None = None
+) -> Rows | Unknown:
     """All rows of a model; Unknown, with what would settle it, where its family or one of its numbers is not known.
 
     Of a quantised checkpoint each row says how it is stored; where that is not known, the sizes are given and
-    `Rows.bytes_unknown` is set.  `families` is the table to look in, this module's where none is given.
+    `Rows.bytes_unknown` is set.  `families` is the table to look in, this module's where none is given;
+    `quantization` is the engine's option as written.
     """
     if isinstance(geometry, Unknown):
         return geometry
@@ -72,7 +73,7 @@ def rows_of(geometry: Geometry | Unknown, families: Mapping[str, Family] | None 
         rows = family(Model(geometry))
     except Missing as missing:
         return missing.unknown
-    return quantised(rows, geometry)
+    return quantised(rows, geometry, quantization)
 
 
 def lacks_vision_config(geometry: Geometry) -> bool:

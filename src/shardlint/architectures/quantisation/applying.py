@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from shardlint.architectures.model import Missing
 from shardlint.architectures.quantisation.checkpoint import quantisation_of, quantization_config
 from shardlint.architectures.quantisation.compressed import compressed_tensors
-from shardlint.architectures.quantisation.methods import Renames, awq, deepseek_v4, fp8, gptq, modelopt, mxfp4
+from shardlint.architectures.quantisation.methods import (
+    Renames,
+    awq,
+    by_other_kernel,
+    deepseek_v4,
+    fp8,
+    gptq,
+    modelopt,
+    mxfp4,
+)
 from shardlint.architectures.quantisation.modules import Method, Module
 from shardlint.architectures.rows import ElementType, Extent, Row, Rows
 from shardlint.architectures.schemes import Scheme
@@ -45,8 +55,12 @@ OF_AN_EXPERT = ("gate_proj", "up_proj", "down_proj")
 """What checkpoints call the projections of an expert, unless its row says otherwise."""
 
 
-def quantised(rows: Rows, geometry: Geometry) -> Rows:
-    """The rows with the storage of each; `bytes_unknown` is set where that of one is not known."""
+def quantised(rows: Rows, geometry: Geometry, quantization: str | None = None) -> Rows:
+    """The rows with the storage of each; `bytes_unknown` is set where that of one is not known.
+
+    `quantization` is the engine's option.  Of a plain checkpoint it changes nothing here: the engine builds the
+    weights in the model's type and packs them when they are loaded.
+    """
     stated = quantisation_of(geometry)
     if isinstance(stated, str):
         stated = dict(rows.reads_quantisation_as).get(stated, stated)
@@ -57,6 +71,8 @@ def quantised(rows: Rows, geometry: Geometry) -> Rows:
         return rows._replace(bytes_unknown=Unknown(reason))
     try:
         method = METHODS[stated](quantization_config(geometry), rows.renames)
+        if quantization == "moe_wna16":
+            method = method._replace(scheme_of=partial(by_other_kernel, method))
         stored = tuple(part for row in rows.weights for part in _stored(_as_built(row, stated), method))
     except Missing as missing:
         return rows._replace(bytes_unknown=missing.unknown)

@@ -110,6 +110,15 @@ def _halving(scheme: Scheme, fallback: Scheme, group: int | None) -> Scheme:
     )
 
 
+def by_other_kernel(method: Method, module: Module) -> Scheme | None:
+    """A module as the kernel stores it that otherwise only takes what the first one cannot have (`moe_wna16`)."""
+    scheme = method.scheme_of(module)
+    if scheme is None or scheme.refinement is None or scheme.refinement.how != "halving":
+        return scheme
+    always = scheme.refinement._replace(hidden=1)
+    return scheme.refinement.becomes._replace(musts=scheme.musts, refinement=always)
+
+
 def gptq(config: Mapping[str, Any], renames: Renames) -> Method:
     """GPTQ: groups and packed rows that do not come out even are rounded down; zero points are always kept.
 
