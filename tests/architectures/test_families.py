@@ -105,6 +105,15 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Mamba": MAMBA,
     "FalconH1": MAMBA_BESIDE | {"mamba_d_ssm": 128},
     "GraniteMoeHybrid": MAMBA_BESIDE | {"layer_types": ["mamba", "attention"] * 4, "shared_intermediate_size": 64},
+    "ExaoneMo": {"mlp_layer_types": ["dense", "sparse"] * 4},
+    "HYV3": {"expert_hidden_dim": 32},
+    "Step3p5": {
+        "moe_num_experts": 4,
+        "share_expert_dim": 32,
+        "layer_types": ["sliding_attention", "full_attention"] * 4,
+    },
+    "MiMoV2": {"moe_layer_freq": [0, 1] * 4, "hybrid_layer_pattern": [0, 1] * 4, "swa_num_attention_heads": 8}
+    | {"swa_num_key_value_heads": 4, "swa_head_dim": 8, "swa_v_head_dim": 4},
     "KimiLinear": DELTA_AND_LATENT,
     "KimiK3": DELTA_AND_LATENT,
     "DeciLM": {"block_configs": [{"attention": {"n_heads_in_group": 4}, "ffn": {"ffn_mult": 2.625}}] * 8},
@@ -353,3 +362,38 @@ def test_minimax_m3_without_an_index_attends_like_any_other() -> None:
     found = minimax_m3(Model(geometry("MiniMaxM3SparseForCausalLM", **EXPERTS)))
     assert len(row(found, "qkv_proj").outs) == 3
     assert [cache.kind for cache in found.caches] == ["full"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "sparse"),
+    [
+        ({}, (1, 2, 3, 4, 5, 6, 7)),
+        ({"moe_layers_enum": "3, 4,7"}, (3, 4, 7)),
+        ({"mlp_layer_types": ["dense"] * 6 + ["sparse"] * 2}, (6, 7)),
+    ],
+)
+def test_which_layers_of_step_have_experts(keys: dict[str, Any], sparse: tuple[int, ...]) -> None:
+    found = rows("Step3p5ForCausalLM", **EXPERTS, **own_keys("Step3p5"), **keys, sliding_window=16)
+    assert tuple(row(found, "experts.w13").layers) == sparse
+
+
+def test_sliding_layers_of_mimo_have_heads_of_their_own_and_values_are_narrow() -> None:
+    keys = {"v_head_dim": 4, "sliding_window": 16, "add_swa_attention_sink_bias": True}
+    found = rows("MiMoV2FlashForCausalLM", **EXPERTS, **own_keys("MiMoV2"), **keys)
+    assert [(cache.heads.count, cache.elements_per_head, cache.window) for cache in found.caches] == [
+        (2, 12, None),
+        (4, 12, 16),
+    ]
+    assert tuple(row(found, "attention_sink_bias").layers) == (1, 3, 5, 7)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys"),
+    [
+        ("GraniteMoeForCausalLM", {"layer_types": ["sliding_attention"] * 8}),
+        ("ExaoneMoEForCausalLM", {"sliding_windows": [16] * 8, "mlp_layer_types": ["sparse"] * 8}),
+        ("MiMoV2FlashForCausalLM", {"attention_projection_layout": "fused_qkv"}),
+    ],
+)
+def test_what_is_not_described_of_a_family_is_unknown(architecture: str, keys: dict[str, Any]) -> None:
+    assert isinstance(rows_of(geometry(architecture, **EXPERTS, **keys)), Unknown)

@@ -11,12 +11,17 @@ MAX_WINDOW_LAYERS = 28
 """What Qwen's config classes take where the key is absent."""
 
 
-def listed_as_sliding(model: Model, otherwise: Sequence[int]) -> Sequence[int]:
-    """The layers that `layer_types` calls sliding; `otherwise` where the config has no such list."""
-    kinds = model.odd("layer_types")
+def listed_as(model: Model, key: str, wanted: str, otherwise: Sequence[int] = ()) -> Sequence[int]:
+    """The layers of one kind in a list of kinds; `otherwise` where the config has no such list."""
+    kinds = model.odd(key)
     if not isinstance(kinds, list):
         return otherwise
-    return tuple(layer for layer, kind in zip(model.layers, kinds, strict=False) if kind == "sliding_attention")
+    return tuple(layer for layer, kind in zip(model.layers, kinds, strict=False) if kind == wanted)
+
+
+def listed_as_sliding(model: Model, otherwise: Sequence[int]) -> Sequence[int]:
+    """The layers that `layer_types` calls sliding; `otherwise` where the config has no such list."""
+    return listed_as(model, "layer_types", "sliding_attention", otherwise)
 
 
 def every_layer_slides(model: Model) -> Sequence[int]:

@@ -15,6 +15,7 @@ from shardlint.architectures.families import (
     gemma4,
     hybrid,
     kimi,
+    mixtures,
     mla,
     older,
     pruned,
@@ -37,6 +38,7 @@ __all__ = ["FAMILIES", "Family", "rows_of"]
 FAMILIES: Mapping[str, Family] = {
     **dense.FAMILIES,
     **experts.FAMILIES,
+    **mixtures.FAMILIES,
     **mla.FAMILIES,
     **gemma4.FAMILIES,
     **hybrid.FAMILIES,

@@ -41,17 +41,15 @@ def mixtral(model: Model) -> Rows:
 
 
 def phimoe(model: Model) -> Rows:
-    """Phi-3.5-MoE: Mixtral's experts between LayerNorms, with biases by keys."""
+    """Phi-3.5-MoE: Mixtral's experts between LayerNorms, with biases whatever its keys say."""
     layers, hidden, name = model.layers, model.hidden_size, "model.layers.#.block_sparse_moe"
-    bias = model.flag("attention_bias")
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{name}.gate", experts, hidden, layers),
         *gated_experts(f"{name}.experts", experts, hidden, width, layers, balanceable=False),
     )
-    attention = grouped_query(model, qkv_bias=bias, output_bias=bias)
-    sliding = every_layer_slides(model)
-    return sparse(model, attention, rows, sliding=sliding, norm_bias=True, head_bias=model.flag("lm_head_bias"))
+    attention = grouped_query(model, qkv_bias=True, output_bias=True)
+    return sparse(model, attention, rows, sliding=every_layer_slides(model), norm_bias=True, head_bias=True)
 
 
 def olmoe(model: Model) -> Rows:
