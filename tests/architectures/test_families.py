@@ -117,6 +117,7 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "KimiLinear": DELTA_AND_LATENT,
     "KimiK3": DELTA_AND_LATENT,
     "DeciLM": {"block_configs": [{"attention": {"n_heads_in_group": 4}, "ffn": {"ffn_mult": 2.625}}] * 8},
+    "InternVL": {"llm_config": TINY},
     "Llava": {"model_type": "llama"},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,

@@ -14,6 +14,7 @@ from shardlint.architectures.families import (
     experts,
     gemma4,
     hybrid,
+    internvl,
     kimi,
     mixtures,
     mla,
@@ -48,6 +49,7 @@ FAMILIES: Mapping[str, Family] = {
     **pruned.FAMILIES,
     **relatives.FAMILIES,
     **kimi.FAMILIES,
+    **internvl.FAMILIES,
     **state_space.FAMILIES,
 }
 """Architecture class -> family. What is not here is unknown, never guessed."""
