@@ -54,6 +54,23 @@ MIXTRAL: dict[str, Any] = {
     "torch_dtype": "bfloat16",
 }
 
+GLM_5: dict[str, Any] = {
+    "architectures": ["GlmMoeDsaForCausalLM"],
+    "model_type": "glm_moe_dsa",
+    "hidden_size": 1024,
+    "intermediate_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 16,
+    "n_routed_experts": 16,
+    "num_experts_per_tok": 4,
+    "moe_intermediate_size": 256,
+    "first_k_dense_replace": 1,
+    "vocab_size": 32000,
+    "torch_dtype": "bfloat16",
+}
+"""Small; the sizes of its attention are those of its config class."""
+
 
 def geometry(config: dict[str, Any], **changes: Any) -> Geometry:
     """The geometry of a config, some of its keys changed; a key that is None is left out."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from layout_models import LLAMA_8B, MIXTRAL, QWEN3_8B, VLLM, geometry
+from layout_models import GLM_5, LLAMA_8B, MIXTRAL, QWEN3_8B, VLLM, geometry
 
+from shardlint.facts import Accelerator
 from shardlint.findings import Unknown
 from shardlint.layout import MOST_RANKS, Layout, Sizes, lay_out
 
@@ -152,3 +153,15 @@ def test_no_size_raises(tp: int, pp: int, dp: int, ep: bool, partition: str | No
     sizes = Sizes(tp, pp, dp, enable_expert_parallel=ep, pp_layer_partition=partition)
     layout = lay_out(sizes, geometry(MIXTRAL), VLLM, gpus_per_node=8)
     assert layout.ranks or layout.refused or layout.unknown
+
+
+@pytest.mark.parametrize(
+    ("capability", "kv_cache_dtype", "latent_bytes"),
+    [("9.0", None, 1152), ("10.0", None, 576), ("10.0", "bfloat16", 1152), ("12.0", "auto", 1152)],
+)
+def test_glm_5_takes_an_fp8_cache_on_blackwell_where_nobody_asks(
+    capability: str, kv_cache_dtype: str | None, latent_bytes: int
+) -> None:
+    card = Accelerator("", "a card", "NVIDIA", None, None, None, capability)
+    layout = lay_out(Sizes(), geometry(GLM_5), VLLM, gpu=card, kv_cache_dtype=kv_cache_dtype)
+    assert layout.ranks[0].kv_bytes_per_token_if_all_full == 4 * (latent_bytes + 132)

@@ -150,6 +150,8 @@ class Rows(NamedTuple):
     layers: int
     bytes_unknown: Unknown | None = None
     renames: tuple[tuple[str, str], ...] = ()
+    fp8_cache_on: int | None = None
+    """The major CUDA compute capability of the cards on which the class takes an FP8 cache where nobody asks."""
     reads_quantisation_as: tuple[tuple[str, str], ...] = ()
     """Where a class makes something of its own of a method of quantisation: (stated, what it stands for)."""
     states: tuple[StateRow, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shardlint.architectures.rows import Rows
 from shardlint.facts import Geometry
 from shardlint.findings import Located, Unknown
 
@@ -33,6 +34,13 @@ def model_element_bytes(geometry: Geometry, dtype: str | None) -> int | Unknown:
     written = geometry.facts.get("torch_dtype")
     name = str(written.value).removeprefix("torch.") if isinstance(written, Located) and written.value else "bfloat16"
     return _CHECKPOINT_BYTES.get(name, Unknown(f"torch_dtype {name} is no type of a known size"))
+
+
+def cache_type(rows: Rows, kv_cache_dtype: str | None, capability: str | None) -> str | None:
+    """`--kv-cache-dtype` as the model's class has it on a card of this compute capability."""
+    major = (capability or "").partition(".")[0]
+    chooses = kv_cache_dtype in (None, "auto") and rows.fp8_cache_on is not None
+    return "fp8_e4m3" if chooses and major == str(rows.fp8_cache_on) else kv_cache_dtype
 
 
 def cache_element_bytes(geometry: Geometry, kv_cache_dtype: str | None, model_bytes: int | Unknown) -> int | Unknown:

@@ -9,7 +9,7 @@ from shardlint.architectures.rows import Row, Rows
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Located, Unknown
-from shardlint.layout.dtypes import cache_element_bytes, model_element_bytes
+from shardlint.layout.dtypes import cache_element_bytes, cache_type, model_element_bytes
 from shardlint.layout.holdings import Holdings
 from shardlint.layout.layout import CacheShare, Layout, Rank, StateShare
 from shardlint.layout.ranks import expert_rank, place_of, ranks_per_node
@@ -110,7 +110,7 @@ def _holdings(
         return None
     element = model_element_bytes(geometry, dtype)
     bits = 8 * element if isinstance(element, int) else None
-    cache_element = cache_element_bytes(geometry, kv_cache_dtype, element)
+    cache_element = cache_element_bytes(geometry, cache_type(rows, kv_cache_dtype, capability), element)
     return Holdings(
         rows=rows,
         division=Division.of(sizes, cutting, rows.weights, capability),

@@ -34,13 +34,18 @@ def deepseek(model: Model) -> Rows:
 
 
 def deepseek_sparse(model: Model) -> Rows:
-    """DeepSeek V3.2 and GLM-5: sparse attention, whose indexer some layers share with the one before them."""
+    """DeepSeek V3.2: sparse attention, whose indexer some layers share with the one before them."""
     moe, indexed = deepseek_sparse_layers(model), indexed_layers(model)
     dense = (row._replace(under_sequence_parallel="whole_without_stages") for row in dense_beside(model, moe))
     attention = (*latent(model), *indexer(model, indexed))
     rows = (*_deepseek_experts(model, moe), *dense)
     kept = latent_caches(model, indexed)
     return sparse(model, attention, rows, cache_rows=kept, ends_on_every_stage=False, tied=False)
+
+
+def glm_dsa(model: Model) -> Rows:
+    """GLM-5: DeepSeek V3.2, but for the cache's type on data-centre Blackwell."""
+    return deepseek_sparse(model)._replace(fp8_cache_on=10)
 
 
 def _deepseek_experts(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
@@ -126,6 +131,6 @@ FAMILIES: Mapping[str, Family] = {
     "DeepseekV32ForCausalLM": deepseek_sparse,
     "DeepseekV4ForCausalLM": deepseek_v4,
     "Glm4MoeLiteForCausalLM": glm4_moe_lite,
-    "GlmMoeDsaForCausalLM": deepseek_sparse,
+    "GlmMoeDsaForCausalLM": glm_dsa,
 }
 """Architecture class -> family."""
