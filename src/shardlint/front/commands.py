@@ -34,6 +34,7 @@ def run(words: list[str]) -> int:
         "check": check,
         "inspect": inspect,
         "smoke": smoke,
+        "model": model,
         "models": models,
         "explain": explain,
         "rules": rules,
@@ -113,6 +114,17 @@ def smoke(options: Options) -> int:
     return code
 
 
+def model(options: Options) -> int:
+    """Print what is known of one model, and how it can be split."""
+    from shardlint.front.model_command import describe
+    from shardlint.report.model import model_json, model_text
+
+    options = with_project_settings(options)
+    report = describe(options.model, _library(options), settings_of(options))
+    _print(model_json(report) if options.format == "json" else "\n".join(model_text(report)))
+    return 0
+
+
 def models(options: Options) -> int:
     """Keep what a hub says of models, or print from where they are known."""
     if options.action == "add":
@@ -162,14 +174,18 @@ def with_project_settings(options: Options) -> Options:
 def _look(options: Options, settings: Settings) -> tuple[Found, DiskLibrary]:
     """Find the files and open the library."""
     from shardlint.front.files import find
+
+    library = _library(options)
+    patterns = (pattern for form in settings.registry.forms for pattern in form.FILES)
+    return find(options.paths, patterns, force_exclude=options.force_exclude), library
+
+
+def _library(options: Options) -> DiskLibrary:
     from shardlint.front.library import DiskLibrary
     from shardlint.front.settings import project_folder
 
-    library = DiskLibrary(
-        options.paths, models=options.models, project=project_folder(options.paths), environ=os.environ
-    )
-    patterns = (pattern for form in settings.registry.forms for pattern in form.FILES)
-    return find(options.paths, patterns, force_exclude=options.force_exclude), library
+    project = project_folder(options.paths)
+    return DiskLibrary(options.paths, models=options.models, project=project, environ=os.environ)
 
 
 def settings_of(options: Options) -> Settings:

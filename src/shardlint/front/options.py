@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 HOOK_OPTION = "--force-exclude"
-COMMANDS = ("check", "inspect", "smoke", "models", "explain", "rules")
+COMMANDS = ("check", "inspect", "smoke", "model", "models", "explain", "rules")
 
 
 class Options(NamedTuple):
@@ -31,6 +31,8 @@ class Options(NamedTuple):
     action: str = ""
     """Of `models`: `add` or `list`."""
     ids: tuple[str, ...] = ()
+    model: str = ""
+    """Of `model`: an id or a folder."""
     timeout: float | None = None
 
 

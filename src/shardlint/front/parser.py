@@ -20,6 +20,7 @@ commands:
   check PATH...     say what is wrong (this is what `shardlint PATH...` does)
   inspect PATH...   show what was read, and what the files do not tell
   smoke PATH...     run the layout of one deployment on this host, before any weight is loaded
+  model ID_OR_DIR   show the numbers of one model, and how it can be split
   models add ID...  keep what a hub says of a model: config.json and the sizes of its weights
   models list PATH  show which deployment serves which model, and from where its numbers are known
   explain RULE      print the page of one rule, by code or name
@@ -33,6 +34,8 @@ DESCRIPTIONS = {
     "smoke": "Starts one process for each rank of a layout on this host, with a scaled-down model, and checks\n"
     "that the ranks form the planned groups and together compute what one process does.\n"
     "Needs torch (the extra smoke); uses the GPUs where each rank has one, else the CPU.",
+    "model": "Shows the geometry of a model with the place of every number, its parameters and bytes by part,\n"
+    "its KV cache, and which tensor and pipeline parallel sizes are legal, with the reason for each that is not.",
     "explain": "Prints the page of one rule: what happens, why, when it is quiet, and its test cases.",
     "rules": "Lists all rules with their severity, family and effect, and all families.",
 }
@@ -86,7 +89,12 @@ def _parser(command: str) -> _Parser:
     if command == "rules":
         _add_plugins(parser)
         return parser
-    _add_paths(parser)
+    if command == "model":
+        parser.add_argument(
+            "model", metavar="ID_OR_DIR", help="such as Qwen/Qwen3-8B, or the folder of its config.json"
+        )
+    else:
+        _add_paths(parser)
     _add_world(parser)
     if command == "smoke":
         _add_trial(parser)

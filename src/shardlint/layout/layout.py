@@ -54,12 +54,16 @@ class Rank(NamedTuple):
     caches: tuple[CacheShare, ...] | None = None
     states: tuple[StateShare, ...] = ()
 
+    @property
+    def state_bytes(self) -> int:
+        """What the recurrent states of one sequence take on this rank."""
+        return sum(state.layers * state.bytes for state in self.states)
+
     def kv_bytes(self, tokens: int) -> int | None:
         """What one sequence of `tokens` tokens takes on this rank, states included; None where the rows are unknown."""
         if self.caches is None:
             return None
-        states = sum(state.layers * state.bytes for state in self.states)
-        return states + sum(cache.bytes(tokens) for cache in self.caches)
+        return self.state_bytes + sum(cache.bytes(tokens) for cache in self.caches)
 
 
 class Layout(NamedTuple):
