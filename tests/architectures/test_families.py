@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from shardlint.architectures import Row, Rows, known_pieces, rows_of
-from shardlint.architectures.families import FAMILIES, encoders
+from shardlint.architectures.families import FAMILIES, KINDS, encoders
 from shardlint.architectures.families.experts import minimax_m3
 from shardlint.architectures.model import Model
 from shardlint.facts import Geometry
@@ -169,6 +170,11 @@ def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
     assert {row.stage for row in found.weights} & {"first", "ends", "each"}
     assert all(row.layers for row in found.weights if row.stage == "layer")
     assert all("#" in row.name for row in found.weights if row.stage == "layer")
+
+
+def test_no_class_is_described_twice() -> None:
+    tables = [import_module(f"shardlint.architectures.families.{kind}").FAMILIES for kind in KINDS]
+    assert sum(map(len, tables)) == len(FAMILIES)
 
 
 def test_a_family_that_is_not_described_says_what_would_settle_it() -> None:

@@ -6,26 +6,11 @@ takes and which stage holds its ends, that is all its function says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-from shardlint.architectures.families import (
-    dense,
-    encoders,
-    experts,
-    gemma4,
-    hybrid,
-    internvl,
-    kimi,
-    mixtures,
-    mla,
-    older,
-    pruned,
-    relatives,
-    state_space,
-    towers,
-)
 from shardlint.architectures.families.decoders import Family
-from shardlint.architectures.families.towers import WithTower
+from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.quantisation import quantised
@@ -36,22 +21,52 @@ from shardlint.findings import Unknown
 
 __all__ = ["FAMILIES", "Family", "rows_of"]
 
-FAMILIES: Mapping[str, Family] = {
-    **dense.FAMILIES,
-    **experts.FAMILIES,
-    **mixtures.FAMILIES,
-    **mla.FAMILIES,
-    **gemma4.FAMILIES,
-    **hybrid.FAMILIES,
-    **towers.FAMILIES,
-    **encoders.FAMILIES,
-    **older.FAMILIES,
-    **pruned.FAMILIES,
-    **relatives.FAMILIES,
-    **kimi.FAMILIES,
-    **internvl.FAMILIES,
-    **state_space.FAMILIES,
-}
+KINDS = (
+    "dense",
+    "experts",
+    "mla",
+    "towers",
+    "hybrid",
+    "gemma4",
+    "mixtures",
+    "relatives",
+    "older",
+    "encoders",
+    "kimi",
+    "internvl",
+    "state_space",
+    "pruned",
+)
+"""The modules of this package that hold families, the most asked for first: each has a table of its own."""
+
+
+class Table(Mapping[str, Family]):
+    """All families; a module is loaded when a class is looked for that none of those before it has."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Family] = {}
+        self._unread = list(KINDS)
+
+    def __getitem__(self, architecture: str) -> Family:
+        while architecture not in self._known and self._unread:
+            self._read_one()
+        return self._known[architecture]
+
+    def __iter__(self) -> Iterator[str]:
+        while self._unread:
+            self._read_one()
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _read_one(self) -> None:
+        kind = self._unread[0]
+        self._known.update(import_module(f"{__name__}.{kind}").FAMILIES)
+        self._unread.remove(kind)
+
+
+FAMILIES: Mapping[str, Family] = Table()
 """Architecture class -> family. What is not here is unknown, never guessed."""
 
 

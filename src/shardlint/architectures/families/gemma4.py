@@ -11,7 +11,7 @@ from shardlint.architectures.blocks.mlp import gated
 from shardlint.architectures.blocks.norms import AROUND_THE_BLOCKS, layer_norms, norm
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families.decoders import MLP, Family
-from shardlint.architectures.families.towers import WithTower
+from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.patterns import listed_as_sliding

@@ -23,7 +23,8 @@ from shardlint.architectures.blocks.recurrent import (
     short_convolution,
 )
 from shardlint.architectures.families.decoders import MLP, Family
-from shardlint.architectures.families.towers import QWEN3_VL_NAMES, WithTower, qwen3_vl
+from shardlint.architectures.families.towers import QWEN3_VL_NAMES, qwen3_vl
+from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import qwen_sparse_layers
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows, StateElement, StateRow

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families import dense, experts, relatives
 from shardlint.architectures.families.decoders import Family
-from shardlint.architectures.families.towers import WithTower
+from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.rows import Row, Rows

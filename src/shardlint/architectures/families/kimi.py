@@ -10,7 +10,8 @@ from shardlint.architectures.blocks.latent_attention import latent, latent_cache
 from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS, layer_norms, norm
 from shardlint.architectures.blocks.recurrent import KimiDelta, kimi_delta, kimi_delta_state
 from shardlint.architectures.families.decoders import Family, dense_beside
-from shardlint.architectures.families.towers import KIMI_NAMES, WithTower, moonvit
+from shardlint.architectures.families.towers import KIMI_NAMES, moonvit
+from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import deepseek_sparse_layers
 from shardlint.architectures.rows import Extent, Row, Rows

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families import dense, experts, mla
 from shardlint.architectures.families.decoders import Family
+from shardlint.architectures.families.with_tower import Renames, WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.rows import Row, Rows, Tower
 
-VisionTower = Callable[[Model, Part], Sequence[Row]]
-
-LANGUAGE_MODEL = "language_model."
-"""What vLLM puts before the names of the language model."""
-
-
-Renames = tuple[tuple[str, str], ...]
 _LANGUAGE: Renames = (("model.language_model.", "language_model.model."), ("lm_head.", "language_model.lm_head."))
 _OLD_LANGUAGE: Renames = (("model.", "language_model.model."),)
 QWEN2_VL_NAMES: Renames = (("model.visual.", "visual."), *_LANGUAGE, *_OLD_LANGUAGE)
@@ -36,23 +30,6 @@ KIMI_NAMES: Renames = (
     ("mm_projector.proj.0", "mm_projector.linear_1"),
     ("mm_projector.proj.2", "mm_projector.linear_2"),
 )
-
-
-class WithTower:
-    """A family with the tower that `vision_config` describes; `renames` as in `Rows`."""
-
-    def __init__(self, text: Family, tower: VisionTower, renames: Renames = ()) -> None:
-        self.text = text
-        self.tower = tower
-        self.renames = renames
-
-    def __call__(self, model: Model) -> Rows:
-        vision = Part(model.geometry, "vision_config")
-        if not vision.is_known:
-            raise Missing(f"the config of {model.geometry.model_id} does not tell vision_config")
-        rows = self.text(model)
-        language = (row._replace(name=LANGUAGE_MODEL + row.name) for row in rows.weights)
-        return rows._replace(weights=(*self.tower(model, vision), *language), renames=self.renames)
 
 
 def qwen2_vl(_: Model, vision: Part) -> tuple[Row, ...]:
