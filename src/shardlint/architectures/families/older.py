@@ -85,6 +85,7 @@ def judging(family: Family) -> Family:
     """A family whose output head gives way to one score for each label, in 32 bits and on every stage."""
 
     def judge(model: Model) -> Rows:
+        """A language model as a reranker: one score for each label, in 32 bits, in place of the output head."""
         rows = family(model)
         score = Row(
             "score",
