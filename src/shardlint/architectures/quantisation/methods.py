@@ -82,21 +82,23 @@ def awq(config: Mapping[str, Any], renames: Renames) -> Method:
     """AWQ: 4 bits in groups with zero points; its list holds parts of names."""
     bits = _bits(config, "bits", "w_bit")
     group = _group(config, "group_size", "q_group_size")
+    if group is None:
+        raise Missing("AWQ without groups is not described")
     zero_points = config.get("zero_point") is not False
     left = containing(renamed(strings(config.get("modules_to_not_convert")), renames))
+    musts = (Must("ins", group),)
 
     def scheme_of(module: Module) -> Scheme | None:
         if module.kind == "head":
-            return None if not config.get("lm_head") else _unknown_head("AWQ")
+            return grouped_integers(bits, group, zero_points=True, musts=musts) if config.get("lm_head") else None
         if module.kind == "experts":
             return None if left(module.name) else _awq_experts(bits, group, zero_points=zero_points)
-        musts = () if group is None else (Must("ins", group),)
         return None if all_or_none(module, left) else grouped_integers(bits, group, zero_points=True, musts=musts)
 
     return Method(scheme_of, NO_SCALARS)
 
 
-def _awq_experts(bits: int, group: int | None, *, zero_points: bool) -> Scheme:
+def _awq_experts(bits: int, group: int, *, zero_points: bool) -> Scheme:
     fallback = grouped_integers(bits, group, zero_points=zero_points)._replace(bias="never")
     return _halving(grouped_integers(bits, group, zero_points=True)._replace(bias="never"), fallback, group)
 
@@ -129,22 +131,23 @@ def gptq(config: Mapping[str, Any], renames: Renames) -> Method:
 
     def scheme_of(module: Module) -> Scheme | None:
         if module.kind == "head":
-            return None if not config.get("lm_head") else _unknown_head("GPTQ")
+            return _gptq_scheme(module, config) if config.get("lm_head") else None
         own = _override(rules, module.name)
         if own is None or (module.kind == "linear" and quantised and not all_or_none(module, listed)):
             return None
-        return _gptq_scheme(module, {**config, **own}, config)
+        return _gptq_scheme(module, {**config, **own})
 
     return Method(scheme_of, NO_SCALARS)
 
 
-def _gptq_scheme(module: Module, config: Mapping[str, Any], general: Mapping[str, Any]) -> Scheme:
+def _gptq_scheme(module: Module, config: Mapping[str, Any]) -> Scheme:
     bits, group = _bits(config, "bits"), _group(config, "group_size")
+    if config.get("sym") is False:
+        raise Missing("GPTQ with zero points of its own (sym false) is not described")
     scheme = grouped_integers(bits, group, zero_points=True)
-    if module.kind == "linear":
+    if module.kind != "experts":
         return scheme
-    zero_points = general.get("sym") is False
-    fallback = grouped_integers(bits, group, zero_points=zero_points)._replace(bias="never")
+    fallback = grouped_integers(bits, group, zero_points=False)._replace(bias="never")
     return _halving(scheme._replace(bias="always"), fallback, group)
 
 
@@ -185,10 +188,6 @@ def _group(config: Mapping[str, Any], *keys: str) -> int | None:
     return group
 
 
-def _unknown_head(method: str) -> Scheme:
-    raise Missing(f"an output head that is packed by {method} is not described")
-
-
 def mxfp4(config: Mapping[str, Any], renames: Renames) -> Method:
     """MXFP4 as in gpt-oss: the experts only, whatever its list says, padded to what the card's kernel takes."""
 
@@ -226,7 +225,10 @@ def modelopt(config: Mapping[str, Any], renames: Renames) -> Method:
     scheme_for = _algorithm(algorithm)
 
     def scheme_of(module: Module) -> Scheme | None:
-        return None if excluded(module) or _is_old_tower(module) else scheme_for(module)
+        if excluded(module) or _is_old_tower(module):
+            return None
+        # one method takes the experts of all FP8 algorithms, with a scale for each tensor
+        return _fp8_static(module) if module.kind == "experts" and algorithm.startswith("FP8") else scheme_for(module)
 
     return Method(scheme_of, {"grouped": FOUR_SCALES, "latent": FOUR_SCALES})
 

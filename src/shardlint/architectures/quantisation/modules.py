@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Any, Literal, NamedTuple
 
 from shardlint.architectures.model import Missing
@@ -80,8 +80,12 @@ def containing(names: Sequence[str]) -> Callable[[str], bool]:
 
 
 def wildcards(names: Sequence[str]) -> Callable[[str], bool]:
-    """A test for matching one of these shell patterns as a whole."""
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in names)
+    """A test for matching one of these shell patterns as a whole; names without wildcards match nothing."""
+    patterns = [translate(name) for name in names if any(character in name for character in "*?[")]
+    if not patterns:
+        return lambda name: False
+    any_of_them = re.compile("|".join(patterns))
+    return lambda name: any_of_them.match(name) is not None
 
 
 def exactly_or_by_expression(names: Sequence[str]) -> Callable[[str], bool]:
