@@ -40,14 +40,16 @@ PARTS: tuple[PartName, ...] = (
 """In the order in which a token meets them."""
 
 _HEADS = ("lm_head", "output", "output_layer", "score")
+_TABLES = ("wte", "wpe")
 _BY_MODULE: tuple[tuple[PartName, tuple[str, ...]], ...] = (
     ("shared_experts", ("shared_expert",)),
     ("router", ("router", "gate.", "e_score_correction_bias")),
     ("other", (".hc_",)),
     ("attention", (".qkv_proj", ".o_proj", "self_attn", "self_attention", "encoder_attn", "attention")),
+    ("mlp", ("latent_proj", ".up_proj.", ".down_proj.", ".gate_up_proj.")),
     ("recurrent", ("linear_attn", "mamba", "mixer", "short_conv")),
     ("attention", ("attn",)),
-    ("mlp", ("mlp", "ffn", "feed_forward", "intermediate", ".output.", "block_sparse_moe", "up_proj", "down_proj")),
+    ("mlp", ("mlp", "ffn", "feed_forward", "intermediate", ".output.", "block_sparse_moe")),
 )
 """Words in the engine's module path, the telling ones first; a dot stands where a word begins or ends."""
 
@@ -57,7 +59,7 @@ class Part(NamedTuple):
 
     name: PartName
     parameters: int
-    """As the checkpoint has them: without the engine's padding, tied weights once."""
+    """As the engine builds them, without its padding; tied weights count once."""
     bytes: int | None
 
 
@@ -80,11 +82,13 @@ def part_of(row: Row) -> PartName:
         return "towers"
     if row.experts.piece == "expert":
         return "experts"
-    if row.stage != "layer" and last in _HEADS:
+    if row.stage != "layer" and (last in _HEADS or row.name.startswith("classifier.")):
         return "lm_head"
     if "norm" in last.lower() or last.startswith("ln_"):
         return "norms"
-    if row.stage != "layer" and ("embed" in row.name or any(out.piece == "vocabulary" for out in row.outs)):
+    if row.stage != "layer" and (
+        "embed" in row.name or last in _TABLES or any(out.piece == "vocabulary" for out in row.outs)
+    ):
         return "embedding"
     path = f".{row.name}."
     return next((part for part, words in _BY_MODULE if any(word in path for word in words)), "other")
