@@ -41,8 +41,9 @@ class Extent(NamedTuple):
 
     A rank's share, in pieces, is padded up to a multiple of `share_pads_to`.  With `one_a_rank` the class refuses to be
     built on more ranks of tensor parallelism than there are pieces.  Experts are `balanceable` where the class takes
-    part in expert load balancing.  A width of experts that are cut is padded until it divided by the tensor parallel
-    size alone is `least_tensor_share`.
+    part in expert load balancing.  With `divides_by_world` the class wants the pieces to divide by the number of all
+    ranks, whatever it cuts them into.  A width of experts that are cut is padded until it divided by the tensor
+    parallel size alone is `least_tensor_share`.
     """
 
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody asks of an extent
@@ -51,6 +52,7 @@ class Extent(NamedTuple):
     share_pads_to: int = 1
     one_a_rank: bool = False
     balanceable: bool = True
+    divides_by_world: bool = False
     least_tensor_share: int = 0
 
 

@@ -75,6 +75,8 @@ class Division(NamedTuple):
     kernels: Kernels = UNKNOWN_KERNELS
     towers: bool = True
     """Whether the towers of a multimodal model are built."""
+    world: int = 1
+    """All ranks, those of other stages too."""
 
     @classmethod
     def of(cls, sizes: Sizes, cutting: Cutting, rows: Iterable[Row] = (), capability: str | None = None) -> Division:
@@ -90,6 +92,7 @@ class Division(NamedTuple):
             _whole_towers(sizes, rows),
             cutting.kernels(capability),
             not sizes.language_model_only,
+            sizes.world_size,
         )
 
     def ways(self, piece: Piece) -> int:
@@ -145,6 +148,8 @@ class Division(NamedTuple):
                 yield Uneven(extent.piece, row.name, count, padded, ways, cut.refuses)
             elif self._has_too_few(extent):
                 yield Uneven(extent.piece, row.name, count, count, self.tensor, "fails-while-loading", too_few=True)
+            elif extent.divides_by_world and count % self.world:
+                yield Uneven(extent.piece, row.name, count, count, self.world, "fails-while-loading")
 
     def _uneven_blocks(self, row: Row) -> Iterator[Uneven]:
         effect = self.cutting["quantisation_block"].refuses

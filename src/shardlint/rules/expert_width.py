@@ -22,22 +22,31 @@ def judge(
     engine_version: Located[Version],
     legal: Legal | None = None,
     data_parallel_size: Located[int] | None = None,
+    pipeline_parallel_size: Located[int] | None = None,
 ) -> Iterator[Problem]:
     piece = next((piece for piece in layout.uneven if piece.piece == "expert_width"), None)
     if piece is None:
         return
     sizes = layout.sizes
-    degrees = product(
+    degrees = [
         ("DP", sizes.data_parallel_size),
+        ("PP", sizes.pipeline_parallel_size),
         ("PCP", sizes.prefill_context_parallel_size),
         ("TP", sizes.tensor_parallel_size),
-    )
+    ]
+    asserted = sizes.enable_expert_parallel or piece.ways != sizes.expert_group_size
+    if asserted:
+        why = "and this class asserts that all ranks do, of whatever kind of parallelism"
+    else:
+        del degrees[1]
+        why = "and without expert parallelism all these ranks share each expert"
+    written = (tensor_parallel_size, data_parallel_size, pipeline_parallel_size)
     yield Problem(
-        at=tensor_parallel_size if tensor_parallel_size.value > 1 else data_parallel_size or tensor_parallel_size,
-        message=f"every expert is {piece.count} wide, which {degrees} does not divide, and without expert parallelism "
-        f"all these ranks share each expert: {named(engine, engine_version)} fails while it builds the first of them",
+        at=next((size for size in written if size is not None and size.value > 1), tensor_parallel_size),
+        message=f"every expert is {piece.count} wide, which {product(*degrees)} does not divide, {why}: "
+        f"{named(engine, engine_version)} fails while it builds the first of them",
         sum=f"{piece.count} columns of every expert % {piece.ways} = {piece.count % piece.ways}",
-        help=("--enable-expert-parallel", *tensor_advice(legal, tensor_parallel_size)),
+        help=(*(() if asserted else ("--enable-expert-parallel",)), *tensor_advice(legal, tensor_parallel_size)),
     )
 
 

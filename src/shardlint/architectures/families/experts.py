@@ -108,13 +108,22 @@ def gpt_oss(model: Model) -> Rows:
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
         router(f"{MLP}.router", experts, hidden, layers, bias=True),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, bias=True, balanceable=False),
+        *(
+            _asserting_the_world(row)
+            for row in gated_experts(f"{MLP}.experts", experts, hidden, width, layers, bias=True, balanceable=False)
+        ),
     )
     sinks = Row(f"{name}.sinks", (Extent(model.heads, "query_head"),), layers=layers, quantisable=False)
     merged, *others = grouped_query(model, qkv_bias=True, output_bias=True, name=name)
     # its own arithmetic leaves no head where there are fewer KV heads than ranks, and divides by that
     merged = merged._replace(outs=tuple(out._replace(one_a_rank=out.piece == "kv_head") for out in merged.outs))
     return sparse(model, (merged, *others, sinks), rows, sliding=layers[::2], tied=False)
+
+
+def _asserting_the_world(row: Row) -> Row:
+    """gpt-oss asserts that the width of its experts divides by all ranks, of whatever kind of parallelism."""
+    outs = tuple(out._replace(divides_by_world=out.piece == "expert_width") for out in row.outs)
+    return row._replace(outs=outs)
 
 
 def glm4_moe(model: Model) -> Rows:
