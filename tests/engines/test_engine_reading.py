@@ -47,9 +47,7 @@ def test_an_empty_name_is_no_model() -> None:
 
 
 def test_what_is_no_knob_is_an_engine_field() -> None:
-    found = deployment(
-        "vllm serve m --block-size 32 --tokenizer-mode slow --port 80 --api-key s --hf-token t -tp 2"
-    )
+    found = deployment("vllm serve m --block-size 32 --tokenizer-mode slow --port 80 --api-key s --hf-token t -tp 2")
     assert {name: value(field) for name, field in found.engine_fields.items()} == {
         "block-size": 32,
         "tokenizer-mode": "slow",

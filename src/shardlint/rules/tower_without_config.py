@@ -28,8 +28,8 @@ def judge(
     override = f"""--hf-overrides '{{"architectures": ["{text_only}"]}}'"""
     yield Problem(
         at=architecture,
-        message=f"{architecture.value} builds a vision tower, and config.json, of model type {geometry.model_type}, has "
-        f"no vision_config: {named(engine, engine_version)} fails while it builds the model",
+        message=f"{architecture.value} builds a vision tower, and config.json, of model type {geometry.model_type}, "
+        f"has no vision_config: {named(engine, engine_version)} fails while it builds the model",
         help=(override,) if known else (),
     )
 
