@@ -12,11 +12,13 @@ from shardlint.architectures.blocks.experts import (
     router,
     shared_experts,
 )
-from shardlint.architectures.blocks.latent_attention import indexer, latent, latent_caches
+from shardlint.architectures.blocks.latent_attention import NAME, indexer, latent, latent_caches
+from shardlint.architectures.blocks.mlp import gated
+from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS
 from shardlint.architectures.families.decoders import MLP, Family, dense_beside, sparse
 from shardlint.architectures.families.experts import glm4_feed_forward
 from shardlint.architectures.model import Missing, Model
-from shardlint.architectures.patterns import deepseek_sparse_layers, indexed_layers
+from shardlint.architectures.patterns import deepseek_sparse_layers, indexed_layers, listed_as
 from shardlint.architectures.rows import ONE, Extent, Row, Rows, SequenceParallel
 
 QUANTISATION_BLOCK = 128
@@ -48,11 +50,11 @@ def glm_dsa(model: Model) -> Rows:
     return deepseek_sparse(model)._replace(fp8_cache_on=10)
 
 
-def _deepseek_experts(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
+def _deepseek_experts(model: Model, moe: Sequence[int], topk_method: str = "") -> tuple[Row, ...]:
     """Router, its correction where the routing method has one, experts, and shared experts."""
     hidden, experts, width = model.hidden_size, model.number("num_experts"), model.number("moe_intermediate_size")
     shared = width * model.odd_number("n_shared_experts", 0)
-    corrected = model.odd("topk_method") == "noaux_tc"
+    corrected = model.odd("topk_method", topk_method) == "noaux_tc"
     renormalised = is_renormalised(model, corrected=corrected)
     return (
         router(f"{MLP}.gate", experts, hidden, moe),
@@ -67,6 +69,35 @@ def glm4_moe_lite(model: Model) -> Rows:
     rows = glm4_feed_forward(model, deepseek_sparse_layers(model))
     kept = latent_caches(model)
     return sparse(model, latent(model), rows, cache_rows=kept, ends_on_every_stage=False, tied=False)
+
+
+def axk1(model: Model) -> Rows:
+    """A.X K1: DeepSeek V3 with a norm after the feed-forward block too."""
+    kinds = model.odd("mlp_layer_types")
+    moe = deepseek_sparse_layers(model) if kinds is None else listed_as(model, "mlp_layer_types", "sparse")
+    rows = (*_deepseek_experts(model, moe, "noaux_tc"), *dense_beside(model, moe))
+    norms, kept = (*BEFORE_THE_BLOCKS, "post_mlp_layernorm"), latent_caches(model)
+    return sparse(model, latent(model), rows, norms=norms, cache_rows=kept, ends_on_every_stage=False, tied=False)
+
+
+def longcat_flash(model: Model) -> Rows:
+    """LongCat-Flash: two attentions and two dense MLPs a layer beside the experts, some of which do nothing."""
+    if model.odd("disable_quant_module"):
+        raise Missing("a LongCat model that leaves modules unquantised by a list of its own is not described")
+    hidden, layers, experts = model.hidden_size, model.layers, model.number("num_experts")
+    routed, name = experts + model.odd_number("zero_expert_num", 0), f"{MLP}.router"
+    width, inner = model.number("moe_intermediate_size"), model.number("intermediate_size")
+    halves = tuple(row for half in ("0", "1") for row in gated(f"model.layers.#.mlps.{half}", hidden, inner, layers))
+    rows = (
+        router(f"{name}.classifier", routed, hidden, layers, element_type="float32"),
+        correction_bias(name, routed, layers),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, balanceable=False),
+        *halves,
+    )
+    attention = (*latent(model, name=f"{NAME}.0"), *latent(model, name=f"{NAME}.1"))
+    norms = tuple(f"{norm}.{half}" for norm in BEFORE_THE_BLOCKS for half in ("0", "1"))
+    kept = (*latent_caches(model), *latent_caches(model))
+    return sparse(model, attention, rows, norms=norms, cache_rows=kept, ends_on_every_stage=False, tied=False)
 
 
 def deepseek_v4(model: Model) -> Rows:
@@ -126,11 +157,13 @@ def _hyper_connections(model: Model) -> Iterator[Row]:
 
 
 FAMILIES: Mapping[str, Family] = {
+    "AXK1ForCausalLM": axk1,
     "DeepseekV2ForCausalLM": deepseek,
     "DeepseekV3ForCausalLM": deepseek,
     "DeepseekV32ForCausalLM": deepseek_sparse,
     "DeepseekV4ForCausalLM": deepseek_v4,
     "Glm4MoeLiteForCausalLM": glm4_moe_lite,
     "GlmMoeDsaForCausalLM": glm_dsa,
+    "LongcatFlashForCausalLM": longcat_flash,
 }
 """Architecture class -> family."""
