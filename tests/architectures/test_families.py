@@ -10,6 +10,7 @@ import pytest
 from shardlint.architectures import Row, Rows, known_pieces, rows_of
 from shardlint.architectures.families import FAMILIES, KINDS, encoders
 from shardlint.architectures.families.experts import minimax_m3
+from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Model
 from shardlint.facts import Geometry
 from shardlint.facts.geometry import read
@@ -170,6 +171,20 @@ def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
     assert {row.stage for row in found.weights} & {"first", "ends", "each"}
     assert all(row.layers for row in found.weights if row.stage == "layer")
     assert all("#" in row.name for row in found.weights if row.stage == "layer")
+
+
+HOSTILE = ("x", -1, 0, [], {}, 1.5, True, None, 10**30, [1, 2, 3], ["a"])
+TOWER_KEYS = (*VISION, "num_key_value_heads", "qkv_hidden_size", "merge_kernel_size", "img_token_compression_config")
+
+
+@pytest.mark.parametrize("architecture", sorted(name for name, one in FAMILIES.items() if isinstance(one, WithTower)))
+def test_no_number_of_a_tower_is_believed_that_is_none(architecture: str) -> None:
+    for key in TOWER_KEYS:
+        for value in HOSTILE:
+            tower = VISION | {key: value}
+            keys = EXPERTS | LATENT | BLOCK_SPARSE | {"vision_config": tower, "sliding_window": 16}
+            found = rows_of(geometry(architecture, **(keys | own_keys(architecture))))
+            assert isinstance(found, (Rows, Unknown)), (key, value)
 
 
 def test_no_class_is_described_twice() -> None:

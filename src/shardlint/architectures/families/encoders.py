@@ -10,7 +10,7 @@ from shardlint.architectures.blocks.norms import norm
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.older import labels
-from shardlint.architectures.model import Missing, Model
+from shardlint.architectures.model import MOST_LAYERS, Missing, Model
 from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
 
 
@@ -72,7 +72,7 @@ def _norm_once(name: str, width: int) -> Row:
 
 def whisper(model: Model) -> Rows:
     """Whisper: the encoder is cut as the decoder is, and the vocabulary lies whole on every rank."""
-    hidden, depth, name = model.hidden_size, model.odd_number("decoder_layers"), "model.decoder.layers.#"
+    hidden, depth, name = model.hidden_size, _depth(model, "decoder_layers"), "model.decoder.layers.#"
     layers, heads = range(depth), _decoder_heads(model)
     keys, inputs = Extent(heads.keys, "kv_head", heads.width), Extent(hidden)
     decoder = (
@@ -105,10 +105,22 @@ def whisper(model: Model) -> Rows:
 
 
 def _decoder_heads(model: Model) -> Heads:
-    heads = model.odd_number("decoder_attention_heads")
-    if not heads:
-        raise Missing(f"the decoder of {model.geometry.model_id} has no heads")
+    heads = _heads(model, "decoder_attention_heads")
     return Heads(heads, heads, model.hidden_size // heads)
+
+
+def _heads(model: Model, key: str) -> int:
+    heads = model.odd_number(key)
+    if not heads:
+        raise Missing(f"{key} of {model.geometry.model_id} is 0")
+    return heads
+
+
+def _depth(model: Model, key: str) -> int:
+    depth = model.odd_number(key)
+    if depth > MOST_LAYERS:
+        raise Missing(f"{key} is {depth}, more than any model has")
+    return depth
 
 
 def _whole(name: str, count: int, width: int) -> Row:
@@ -116,7 +128,7 @@ def _whole(name: str, count: int, width: int) -> Row:
 
 
 def _whisper_encoder(model: Model) -> tuple[Row, ...]:
-    hidden, depth, name = model.hidden_size, model.odd_number("encoder_layers"), "layers.#"
+    hidden, depth, name = model.hidden_size, _depth(model, "encoder_layers"), "layers.#"
     encoder, inner = Bricks("model.encoder", "cut"), model.odd_number("encoder_ffn_dim")
     names, norms = (
         (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.out_proj"),
@@ -127,7 +139,7 @@ def _whisper_encoder(model: Model) -> tuple[Row, ...]:
         encoder.whole("conv1", hidden, model.odd_number("num_mel_bins") * kernel, bias=True),
         encoder.whole("conv2", hidden, hidden * kernel, bias=True),
         encoder.whole("embed_positions", model.odd_number("max_source_positions"), hidden),
-        *encoder.attention(names, hidden, model.odd_number("encoder_attention_heads"), depth),
+        *encoder.attention(names, hidden, _heads(model, "encoder_attention_heads"), depth),
         encoder.column(f"{name}.mlp.fc1", inner, hidden, times=depth),
         encoder.row(f"{name}.mlp.fc2", hidden, inner, times=depth),
         *(encoder.whole(f"{name}.{key}", hidden, bias=True, times=depth) for key in norms),

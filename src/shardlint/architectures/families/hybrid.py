@@ -211,6 +211,9 @@ def _lfm2_mlp(model: Model) -> tuple[Row, ...]:
     hidden, width, name = model.hidden_size, model.number("intermediate_size"), f"{LAYERS}.feed_forward"
     if model.flag("block_auto_adjust_ff_dim", default=True):
         multiplier, multiple = model.odd("block_ffn_dim_multiplier", 1), model.odd_number("block_multiple_of", 256)
+        known = isinstance(multiplier, (int, float)) and not isinstance(multiplier, bool) and 0 < multiplier < 1000
+        if not known or not multiple:
+            raise Missing(f"{model.geometry.model_id} has MLPs in steps of {multiple!r}, times {multiplier!r}")
         width = -(-int(multiplier * int(2 * width / 3)) // multiple) * multiple
     merged, down = gated(name, hidden, width, model.layers)
     return (merged._replace(name=f"{name}.w13"), down._replace(name=f"{name}.w2"))

@@ -52,7 +52,10 @@ MERGED_PATCHES = 4
 def qwen2_5_vl(_: Model, vision: Part) -> tuple[Row, ...]:
     """Qwen2.5-VL, and EXAONE 4.5 whose tower has fewer KV heads: RMS norms and gated MLPs."""
     tower, width, depth = Bricks("visual"), vision.number("hidden_size"), vision.number("depth")
-    heads, kv_heads = vision.number("num_heads"), vision.odd("num_key_value_heads")
+    heads, kv_heads = (
+        vision.number("num_heads"),
+        vision.odd("num_key_value_heads") and vision.number("num_key_value_heads"),
+    )
     attention = ("blocks.#.attn.qkv", "blocks.#.attn.proj")
     return (
         _patches(tower, vision, width, bias=False),
@@ -253,7 +256,7 @@ def moonvit(model: Model, vision: Part) -> tuple[Row, ...]:
     mode: Tower = "by_mode_or_uneven"
     tower, name = Bricks("vision_tower", mode), "encoder.blocks.#"
     width, inner, heads, depth = (vision.number(theirs, vision.odd(key)) for key, theirs in MOONVIT_NAMES.items())
-    qkv, bias = vision.odd("qkv_hidden_size", width), vision.flag("attn_bias", default=True)
+    qkv, bias = vision.number("qkv_hidden_size", width), vision.flag("attn_bias", default=True)
     normed, linear = vision.odd("norm_type", "layernorm") == "layernorm", vision.flag("linear_bias", default=True)
     height, breadth = (vision.number(f"pos_emb_{side}", vision.odd(f"init_pos_emb_{side}", 64)) for side in SIDES)
     attention, norms = (f"{name}.wqkv", f"{name}.wo"), (f"{name}.norm0", f"{name}.norm1")
@@ -288,7 +291,10 @@ def minimax_m3(model: Model, vision: Part) -> tuple[Row, ...]:
     tower, after = Bricks("vision_tower.vision_model"), Bricks("vision_tower")
     width, inner, depth = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_hidden_layers"))
     name, hidden = "encoder.layers.#", model.hidden_size
-    middle, bias = model.geometry.raw.get("projector_hidden_size") or hidden, vision.flag("patch_merge_bias", True)
+    middle, bias = (
+        Part(model.geometry, "").number("projector_hidden_size", hidden),
+        vision.flag("patch_merge_bias", True),
+    )
     side, frames = (_compression(vision, key) for key in ("spatial_merge_size", "temporal_patch_size"))
     patch = vision.number("num_channels", 3) * frames * vision.number("patch_size") ** 2
     heads, attention = (
@@ -321,9 +327,10 @@ def _compression(vision: Part, key: str) -> int:
 def _merge_kernel(vision: Part) -> int:
     """Patches that the projector takes as one."""
     kernel = vision.odd("merge_kernel_size", (2, 2))
-    if not isinstance(kernel, (list, tuple)) or not all(isinstance(side, int) for side in kernel):
+    sides = kernel if isinstance(kernel, (list, tuple)) else ()
+    if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
         raise Missing(f"merge_kernel_size of the vision_config of {vision.model_id} is {kernel!r}")
-    height, width = kernel
+    height, width = sides
     return int(height * width)
 
 
