@@ -140,11 +140,12 @@ def _nemotron_experts(model: Model, name: str, moe: Sequence[int]) -> tuple[Row,
     inside, width = latent or hidden, model.number("moe_intermediate_size")
     column, number, bias = Extent(width, "expert_width"), Extent(experts, "expert"), model.flag("mlp_bias")
     shared = model.odd_number("moe_shared_expert_intermediate_size", 0) * model.odd_number("n_shared_experts", 0)
+    renormalised = model.flag("norm_topk_prob")  # its router is always a sigmoid
     rows: tuple[Row, ...] = (
         router(f"{name}.gate", experts, hidden, moe),
         correction_bias(f"{name}.gate", experts, moe),
-        Row(f"{name}.experts.w13", (column,), Extent(inside), layers=moe, experts=number),
-        Row(f"{name}.experts.w2", (Extent(inside),), column, layers=moe, experts=number),
+        Row(f"{name}.experts.w13", (column,), Extent(inside), layers=moe, experts=number, renormalised=renormalised),
+        Row(f"{name}.experts.w2", (Extent(inside),), column, layers=moe, experts=number, renormalised=renormalised),
     )
     if shared:
         beside_them = plain(f"{name}.shared_experts", UNGATED, hidden, shared, moe, bias=False)
