@@ -1,7 +1,7 @@
 """The rows of a model have as many elements as its classes make parameters.
 
 Each line of `elements_of_checkpoints.jsonl` holds the numbers of a config and the elements that transformers' own class
-makes of it (of InternVL, those of its checkpoint), tied weights once: for families without a recorded rank of vLLM.
+makes of it, tied weights once: for families without a recorded rank of vLLM.
 """
 
 from __future__ import annotations

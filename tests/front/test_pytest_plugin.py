@@ -62,7 +62,8 @@ class Project:
     def __init__(self, folder: Path, pytest_folder: str = "", version: str = pytest.__version__) -> None:
         self.folder = folder
         self.version = version
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "HF_"))}
+        not_kept = ("PYTEST", "PYTHON", "HF_", "CI", "BUILD_NUMBER")  # under CI pytest repeats messages in its summary
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(not_kept)}
         self.env = {
             **kept,
             "HOME": str(folder),

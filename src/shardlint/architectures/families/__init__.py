@@ -33,7 +33,6 @@ KINDS = (
     "older",
     "encoders",
     "kimi",
-    "internvl",
     "state_space",
     "pruned",
 )

@@ -70,21 +70,6 @@ def exaone(model: Model) -> Rows:
     return Rows(weights, caches(model, ()), len(layers))
 
 
-def internlm2(model: Model) -> Rows:
-    """InternLM 2: Llama's rows under names of their own, the ends on every stage."""
-    hidden, layers, name = model.hidden_size, model.layers, "model.layers.#"
-    into, out = gated(f"{name}.feed_forward", hidden, model.number("intermediate_size"), layers)
-    names = {"model.embed_tokens": "model.tok_embeddings", "lm_head": "output"}
-    weights = (
-        *(row._replace(fuses=()) for row in grouped_query(model, name=f"{name}.attention", merged="wqkv", output="wo")),
-        into._replace(fuses=("w1", "w3")),
-        out._replace(name=f"{name}.feed_forward.w2"),
-        *layer_norms(("attention_norm", "ffn_norm"), hidden, layers),
-        *_named(ends(model, stages=EACH_STAGE), names),
-    )
-    return Rows(weights, caches(model, ()), len(layers))
-
-
 def ernie4_5(model: Model) -> Rows:
     """ERNIE 4.5 without experts: Llama, whose output projection never has a bias."""
     bias = model.flag("attention_bias") or model.flag("bias")
@@ -170,7 +155,6 @@ FAMILIES: Mapping[str, Family] = {
     "FalconForCausalLM": falcon,
     "GraniteForCausalLM": dense.llama,
     "HunYuanDenseV1ForCausalLM": hunyuan,
-    "InternLM2ForCausalLM": internlm2,
     "NemotronForCausalLM": nemotron,
     "SeedOssForCausalLM": seed_oss,
     "Starcoder2ForCausalLM": starcoder2,
