@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shardlint.check.judging import RuleFailed, judge
+from shardlint.check.judging import RuleFailed, is_about, judge
 from shardlint.findings import Finding, Located, NotChecked, Problem, Rule, Span, Unknown
 
 HERE = Span("a.yaml", 3, 5, 3, 9)
@@ -114,3 +114,14 @@ def test_related_places_without_a_span_are_left_out() -> None:
     (finding,) = said(rule(two), tensor_parallel_size=Located(1, HERE))
     assert isinstance(finding, Finding)
     assert [(place.span, place.message) for place in finding.related] == [(HERE, "here")]
+
+
+def test_a_rule_judges_the_engines_that_it_names() -> None:
+    class Deployments(Facts):
+        def __init__(self, engine: str) -> None:
+            super().__init__()
+            self.engine = type("Engine", (), {"name": engine})
+
+    own = Rule("SL999", "made-up", "plugin", "warning", "slow", odd)
+    for engine, engines, expected in (("vllm", ("vllm",), True), ("acme", ("vllm",), False), ("acme", (), True)):
+        assert is_about(own._replace(engines=engines), Deployments(engine)) is expected  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from shardlint.check.facts import names_asked
+from shardlint.check.facts import DeploymentFacts, names_asked
 from shardlint.deployment import Deployment
 from shardlint.findings import Finding, Located, NotChecked, Problem, Related, Rule, Span, Unknown
 
@@ -29,6 +29,11 @@ class Missing(Exception):
     def __init__(self, name: str, unknown: Unknown | None) -> None:
         self.name = name
         self.unknown = unknown
+
+
+def is_about(rule: Rule, facts: DeploymentFacts) -> bool:
+    """Whether a rule judges deployments of this engine."""
+    return rule.subject == "deployment" and (not rule.engines or facts.engine.name in rule.engines)
 
 
 def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from shardlint.check.facts import DeploymentFacts, FileFacts
 from shardlint.check.ignoring import is_settled, split
-from shardlint.check.judging import fallback_place, judge
+from shardlint.check.judging import fallback_place, is_about, judge
 from shardlint.check.reading import FileReading, read_file, without_parts
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
@@ -68,7 +68,7 @@ def _said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Ru
         reason = f"layouts of {facts.engine.label} are read and not judged"
         return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]
     place = fallback_place(deployment)
-    about = (rule for rule in wanted if rule.subject == "deployment")
+    about = (rule for rule in wanted if is_about(rule, facts))
     return [item for rule in about for item in judge(rule, facts, place, deployment.name)]
 
 

@@ -56,6 +56,8 @@ class Rule(NamedTuple):
     judge: Callable[..., Iterable[Problem]]
     applies: Callable[..., bool] | None = None
     subject: Subject = "deployment"
+    engines: tuple[str, ...] = ("vllm",)
+    """Names of the engines whose deployments it judges; empty for all that are judged."""
     page: str = ""
     """The Markdown text of the page; empty for shardlint's own rules, whose pages lie beside them."""
     plugin: str = ""

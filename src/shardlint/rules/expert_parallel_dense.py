@@ -10,8 +10,8 @@ from shardlint.findings import Located, Problem, Rule
 from shardlint.rules._words import named
 
 
-def applies(engine: Engine, enable_expert_parallel: Located[bool]) -> bool:
-    return engine.name == "vllm" and bool(enable_expert_parallel.value)
+def applies(enable_expert_parallel: Located[bool]) -> bool:
+    return bool(enable_expert_parallel.value)
 
 
 def judge(

@@ -11,10 +11,6 @@ from shardlint.layout import Layout, Legal
 from shardlint.rules._words import named, product, tensor_advice
 
 
-def applies(engine: Engine) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     layout: Layout,
     tensor_parallel_size: Located[int],
@@ -50,4 +46,4 @@ def judge(
     )
 
 
-RULE = Rule("SL402", "expert-width", "ep-moe", "error", "fails-while-loading", judge, applies)
+RULE = Rule("SL402", "expert-width", "ep-moe", "error", "fails-while-loading", judge)

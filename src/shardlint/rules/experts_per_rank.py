@@ -11,10 +11,6 @@ from shardlint.layout import Layout, Legal, Sizes, Uneven
 from shardlint.rules._words import named, tensor_advice
 
 
-def applies(engine: Engine) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     layout: Layout,
     tensor_parallel_size: Located[int],
@@ -54,4 +50,4 @@ def _more_copies(piece: Uneven, sizes: Sizes) -> tuple[str, ...]:
     return (f"--eplb-config '{{\"num_redundant_experts\": {max(0, sizes.num_redundant_experts) + missing}}}'",)
 
 
-RULE = Rule("SL403", "experts-per-rank", "ep-moe", "error", "fails-while-loading", judge, applies)
+RULE = Rule("SL403", "experts-per-rank", "ep-moe", "error", "fails-while-loading", judge)

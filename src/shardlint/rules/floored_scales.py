@@ -15,8 +15,8 @@ SINCE = Version.of("0.33")
 """The release that was seen to load such shares; what earlier ones do was not recorded."""
 
 
-def applies(engine: Engine, engine_version: Located[Version]) -> bool:
-    return engine.name == "vllm" and engine_version.value >= SINCE
+def applies(engine_version: Located[Version]) -> bool:
+    return engine_version.value >= SINCE
 
 
 def judge(

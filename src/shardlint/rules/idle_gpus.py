@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardlint.deployment import Deployment
-from shardlint.engines.engine import Engine
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Legal
 from shardlint.layout.placement import Placement
@@ -13,8 +12,8 @@ from shardlint.layout.sizes import DEGREES, Degree
 from shardlint.rules._words import FLAGS, SHORT, counted, product, respelled
 
 
-def applies(engine: Engine, world_size: Located[int], engines_beside: tuple[Deployment, ...]) -> bool:
-    return engine.name == "vllm" and world_size.value > 0 and not engines_beside
+def applies(world_size: Located[int], engines_beside: tuple[Deployment, ...]) -> bool:
+    return world_size.value > 0 and not engines_beside
 
 
 def judge(

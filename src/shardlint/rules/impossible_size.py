@@ -10,10 +10,6 @@ from shardlint.findings import Located, Problem, Rule
 from shardlint.rules._words import named
 
 
-def applies(engine: Engine) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     engine: Engine,
     engine_version: Located[Version],
@@ -40,4 +36,4 @@ def judge(
             )
 
 
-RULE = Rule("SL903", "impossible-size", "flags", "error", "refuses-at-start", judge, applies)
+RULE = Rule("SL903", "impossible-size", "flags", "error", "refuses-at-start", judge)

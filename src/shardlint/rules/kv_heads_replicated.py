@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.engines.engine import Engine
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Layout
 from shardlint.rules._words import kib, respelled
 
 
-def applies(engine: Engine, tensor_parallel_size: Located[int]) -> bool:
-    return engine.name == "vllm" and tensor_parallel_size.value > 1
+def applies(tensor_parallel_size: Located[int]) -> bool:
+    return tensor_parallel_size.value > 1
 
 
 def judge(

@@ -14,10 +14,6 @@ VARIABLE = "VLLM_PP_LAYER_PARTITION"
 LONGEST_ADVICE = 64  # stages
 
 
-def applies(engine: Engine, pp_layer_partition: Located[str]) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     pp_layer_partition: Located[str],
     pipeline_parallel_size: Located[int],
@@ -66,4 +62,4 @@ def _faults(text: str, stages: int, layers: int) -> Iterator[str]:
         yield f"adds up to {sum(counts)} where the model has {counted(layers, 'layer')}"
 
 
-RULE = Rule("SL203", "layer-partition", "pp-partition", "error", "fails-while-loading", judge, applies)
+RULE = Rule("SL203", "layer-partition", "pp-partition", "error", "fails-while-loading", judge)

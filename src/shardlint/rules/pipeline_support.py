@@ -11,8 +11,8 @@ from shardlint.layout import Legal
 from shardlint.rules._words import FLAGS, named, respelled
 
 
-def applies(engine: Engine, pipeline_parallel_size: Located[int]) -> bool:
-    return engine.name == "vllm" and pipeline_parallel_size.value > 1
+def applies(pipeline_parallel_size: Located[int]) -> bool:
+    return pipeline_parallel_size.value > 1
 
 
 def judge(

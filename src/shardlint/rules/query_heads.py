@@ -11,8 +11,8 @@ from shardlint.layout import Legal
 from shardlint.rules._words import named, tensor_advice
 
 
-def applies(engine: Engine, tensor_parallel_size: Located[int]) -> bool:
-    return engine.name == "vllm" and tensor_parallel_size.value > 1
+def applies(tensor_parallel_size: Located[int]) -> bool:
+    return tensor_parallel_size.value > 1
 
 
 def judge(

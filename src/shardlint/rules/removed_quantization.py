@@ -14,10 +14,6 @@ from shardlint.rules._words import named
 ALLOWED_BY = "--allow-deprecated-quantization"
 
 
-def applies(engine: Engine) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     deployment: Deployment,
     engine: Engine,
@@ -43,4 +39,4 @@ def judge(
     )
 
 
-RULE = Rule("SL604", "removed-quantization", "model-support", "error", "refuses-at-start", judge, applies)
+RULE = Rule("SL604", "removed-quantization", "model-support", "error", "refuses-at-start", judge)

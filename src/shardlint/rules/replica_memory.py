@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardlint.deployment import Deployment
-from shardlint.engines.engine import Engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Legal
@@ -18,9 +17,9 @@ WEIGHTS_ELSEWHERE = ("cpu-offload", "offload", "kv-cache-memory-bytes", "load-fo
 MOST_TRIED = 1024
 
 
-def applies(engine: Engine, world_size: Located[int], deployment: Deployment) -> bool:
+def applies(world_size: Located[int], deployment: Deployment) -> bool:
     elsewhere = any(name.startswith(WEIGHTS_ELSEWHERE) for name in deployment.engine_fields)
-    return engine.name == "vllm" and world_size.value > 0 and not elsewhere
+    return world_size.value > 0 and not elsewhere
 
 
 def judge(

@@ -12,10 +12,6 @@ from shardlint.rules._blocks import advice, in_words, splits_of, sum_of, written
 from shardlint.rules._words import named
 
 
-def applies(engine: Engine) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     layout: Layout,
     tensor_parallel_size: Located[int],
@@ -36,4 +32,4 @@ def judge(
     )
 
 
-RULE = Rule("SL601", "split-blocks", "tp-quant-block", "error", "fails-while-loading", judge, applies)
+RULE = Rule("SL601", "split-blocks", "tp-quant-block", "error", "fails-while-loading", judge)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.engines.engine import Engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Legal
@@ -12,8 +11,8 @@ from shardlint.layout.placement import Placement
 from shardlint.rules._words import FLAGS, counted, respelled
 
 
-def applies(engine: Engine, tensor_parallel_size: Located[int]) -> bool:
-    return engine.name == "vllm" and tensor_parallel_size.value > 1
+def applies(tensor_parallel_size: Located[int]) -> bool:
+    return tensor_parallel_size.value > 1
 
 
 def judge(

@@ -14,10 +14,6 @@ from shardlint.rules._words import named
 TOWER = "ForConditionalGeneration"
 
 
-def applies(engine: Engine) -> bool:
-    return engine.name == "vllm"
-
-
 def judge(
     geometry: Geometry, architecture: Located[str], engine: Engine, engine_version: Located[Version]
 ) -> Iterator[Problem]:
@@ -34,4 +30,4 @@ def judge(
     )
 
 
-RULE = Rule("SL904", "tower-without-config", "model-support", "error", "fails-while-loading", judge, applies)
+RULE = Rule("SL904", "tower-without-config", "model-support", "error", "fails-while-loading", judge)

@@ -14,8 +14,8 @@ LONGEST_LIST = 64  # stages
 PARTITION = "VLLM_PP_LAYER_PARTITION"
 
 
-def applies(engine: Engine, pipeline_parallel_size: Located[int]) -> bool:
-    return engine.name == "vllm" and pipeline_parallel_size.value > 1
+def applies(pipeline_parallel_size: Located[int]) -> bool:
+    return pipeline_parallel_size.value > 1
 
 
 def judge(

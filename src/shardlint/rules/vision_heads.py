@@ -14,8 +14,8 @@ from shardlint.rules._words import named, tensor_advice
 WHOLE_TOWERS = "--mm-encoder-tp-mode data"
 
 
-def applies(engine: Engine, tensor_parallel_size: Located[int]) -> bool:
-    return engine.name == "vllm" and tensor_parallel_size.value > 1
+def applies(tensor_parallel_size: Located[int]) -> bool:
+    return tensor_parallel_size.value > 1
 
 
 def judge(

@@ -38,8 +38,8 @@ class Shortage(NamedTuple):
     """Nodes that together have enough, where the engine looks at one of them because nobody chose an executor."""
 
 
-def applies(engine: Engine, world_size: Located[int]) -> bool:
-    return engine.name == "vllm" and world_size.value > 0
+def applies(world_size: Located[int]) -> bool:
+    return world_size.value > 0
 
 
 def judge(

@@ -7,7 +7,7 @@ from typing import Any
 
 from shardlint.check.command import OneModel
 from shardlint.check.facts import DeploymentFacts, FileFacts
-from shardlint.check.judging import fallback_place, judge
+from shardlint.check.judging import fallback_place, is_about, judge
 from shardlint.check.reading import read_file
 from shardlint.check.run import check
 from shardlint.check.settings import Settings
@@ -44,7 +44,7 @@ def findings_of(rule: Rule, case: Case) -> tuple[Finding, ...]:
     said = list(judge(rule, FileFacts(reading), source.span(0, 0))) if rule.subject == "file" else []
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments)
-        if rule.subject == "deployment" and facts.engine.judged:
+        if facts.engine.judged and is_about(rule, facts):
             said += judge(rule, facts, fallback_place(deployment), deployment.name)
     return tuple(item for item in said if isinstance(item, Finding))
 
