@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from shardlint.findings import Problem
-from shardlint.text import json_text, templates
+from shardlint.text import templates
 from shardlint.text.documents import Document, Parsed
 from shardlint.text.nodes import Page
 from shardlint.text.source import Source
@@ -59,6 +59,8 @@ def _looks_like_json(source: Source, start: int) -> bool:
 
 
 def _json(source: Source, start: int) -> Document:
+    from shardlint.text import json_text
+
     page = Page(source, source.text, start=0, json=True)
     return Document(source, "yaml", page.open(json_text.compose(source.text, start)))
 
