@@ -73,8 +73,8 @@ class DeploymentFacts:
 
     def once(self, work: Callable[[], T], *arguments: Hashable) -> T:
         """What `work` makes of the model under this release and the arguments, shared with deployments of the same."""
-        if not isinstance(self.deployment.model, Located):
-            return work()
+        if not isinstance(self.deployment.model, Located) or isinstance(self.geometry, Unknown):
+            return work()  # why there is no model is said of the place where this deployment names it
         return self._shared.once(work, self.deployment.model.value, self.engine.name, self._version, *arguments)
 
     def _knob(self, name: str) -> Maybe[Any] | None:

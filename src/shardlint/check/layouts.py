@@ -14,6 +14,9 @@ from shardlint.layout.placement import Launching, Placement, place
 if TYPE_CHECKING:
     from shardlint.check.facts import DeploymentFacts
 
+MOST_RANKS_SHARED = 64
+"""Of a layout that is kept for the deployments to come: with more it is rare, and takes megabytes."""
+
 SIZES = (
     "tensor_parallel_size",
     "pipeline_parallel_size",
@@ -65,8 +68,9 @@ def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
     per_node = _value(facts.gpus_per_node)
     gpu = gpu_of(facts)
     dtype, cache = _value(facts.knob("dtype")), _value(facts.knob("kv_cache_dtype"))
-    return facts.once(
-        lambda: lay_out(
+
+    def laid_out() -> Layout:
+        return lay_out(
             sizes,
             facts.geometry,
             facts.engine.cutting(facts.engine_version.value),
@@ -75,14 +79,11 @@ def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
             dtype=dtype,
             kv_cache_dtype=cache,
             gpu=gpu,
-        ),
-        "layout",
-        sizes,
-        per_node,
-        dtype,
-        cache,
-        gpu,
-    )
+        )
+
+    if sizes.world_size > MOST_RANKS_SHARED:
+        return laid_out()
+    return facts.once(laid_out, "layout", sizes, per_node, dtype, cache, gpu)
 
 
 def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
@@ -129,6 +130,7 @@ def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
         layout.sizes,
         _value(dtype),
         _value(quantization),
+        gpu_of(facts),
     )
     return found if isinstance(found, Unknown) else Located(found, origin="derived", source=found.basis)
 

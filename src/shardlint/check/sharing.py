@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-MOST_KEPT = 64
-"""Results: repositories deploy a model many times, and a layout of thousands of ranks is not kept for ever."""
+MOST_KEPT = 1024
+"""Results: a dozen models at some sizes make a few hundred, and a file of thousands of commands can make any number."""
 
 
 class Shared:

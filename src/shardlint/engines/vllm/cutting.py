@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from shardlint.engines.cutting import UNKNOWN_KERNELS, Cut, Cutting, Kernels, Remainder
 from shardlint.engines.versions import Version
 
@@ -24,6 +26,7 @@ KERNELS = (
 """Recorded with 0.33.0 on A100, L4, H100 and B200: what the kernels that each of them prefers pad experts to."""
 
 
+@lru_cache(maxsize=64)
 def cutting(version: Version) -> Cutting:
     """What vLLM of this version does with each kind of piece."""
     experts: Remainder = "first_ranks" if version >= EXPERTS_TO_FIRST_RANKS_SINCE else "last_rank"
