@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from shardlint import engines
 from shardlint.architectures import Rows, rows_of
 from shardlint.check.layouts import layout_of, least_weights_of, legal_of, placement_of, sizes_of
+from shardlint.check.memory import context_length_of, memory_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
@@ -25,6 +26,7 @@ from shardlint.facts.settling import settle_by
 from shardlint.findings import Ignore, Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
+from shardlint.layout.memory import Memory
 from shardlint.layout.placement import Placement
 from shardlint.text import Library
 
@@ -282,6 +284,21 @@ class DeploymentFacts:
     def least_weights(self) -> Maybe[LowerBound]:
         """The least that the weights take, on the fullest GPU and in a replica."""
         return least_weights_of(self)
+
+    @cached_property
+    def context_length(self) -> Maybe[int] | None:
+        """Tokens that a request may have at most; None where the engine fits the length to its memory."""
+        return context_length_of(self)
+
+    @cached_property
+    def memory(self) -> Maybe[Memory] | None:
+        """What is left of each GPU for the KV cache, and what it holds."""
+        return memory_of(self)
+
+    @property
+    def memory_at(self) -> Callable[[int], Maybe[Memory] | None]:
+        """The same with another tensor parallel size."""
+        return lambda size: memory_of(self, layout_of(self, size))
 
     @cached_property
     def legal(self) -> Legal | Unknown:

@@ -60,9 +60,14 @@ def sizes_as_told(facts: DeploymentFacts) -> Sizes | Unknown:
     return Sizes(**values)
 
 
-def layout_of(facts: DeploymentFacts) -> Layout | Unknown:
-    """Every rank and what it holds; impossible sizes have no ranks, and the layout says so."""
+def layout_of(facts: DeploymentFacts, tensor_parallel_size: int | None = None) -> Layout | Unknown:
+    """Every rank and what it holds; impossible sizes have no ranks, and the layout says so.
+
+    With `tensor_parallel_size` the layout is that of another size than the deployment's own.
+    """
     sizes = sizes_as_told(facts)
+    if tensor_parallel_size is not None and isinstance(sizes, Sizes):
+        sizes = sizes.with_degree("tensor_parallel_size", tensor_parallel_size)
     if isinstance(sizes, Unknown):
         return sizes
     per_node = _value(facts.gpus_per_node)

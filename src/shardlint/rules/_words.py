@@ -22,6 +22,7 @@ FLAGS = {
     "pipeline_parallel_size": "--pipeline-parallel-size",
     "data_parallel_size": "--data-parallel-size",
     "prefill_context_parallel_size": "--prefill-context-parallel-size",
+    "max_model_len": "--max-model-len",
 }
 SHORT = {
     "tensor_parallel_size": "TP",

@@ -1,0 +1,71 @@
+"""From the facts of a deployment to the memory of its GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shardlint.findings import Located, Maybe, Unknown
+from shardlint.layout import Layout
+from shardlint.layout.memory import MOST_TOKENS, Memory, Options, memory
+
+if TYPE_CHECKING:
+    from shardlint.check.facts import DeploymentFacts
+
+OTHER_LENGTHS = ("hf-overrides", "rope-scaling")
+"""Flags that may give the model another length than its config."""
+ASKED = ("gpu_memory_utilization", "max_num_batched_tokens", "max_num_seqs", "quantization")
+
+
+def context_length_of(facts: DeploymentFacts) -> Maybe[int] | None:
+    """Tokens that a request may have: as written, else the model's own; None where the engine fits it to the memory.
+
+    Scaled positions may make the model's own length larger, never smaller.
+    """
+    written = facts.knob("max_model_len")
+    if isinstance(written, Unknown):
+        return written
+    if written is not None:
+        return written if isinstance(written.value, int) and 0 < written.value <= MOST_TOKENS else None
+    if any(name.startswith(OTHER_LENGTHS) for name in facts.deployment.engine_fields):
+        return Unknown("the options of the model may change its length", settle_by="--max-model-len")
+    length: Maybe[int] = facts.answer("max_position_embeddings")
+    if isinstance(length, Located) and not (isinstance(length.value, int) and 0 < length.value <= MOST_TOKENS):
+        return Unknown("the length of the model is not known", settle_by="--max-model-len")
+    return length
+
+
+def memory_of(facts: DeploymentFacts, layout: Layout | Unknown | None = None) -> Maybe[Memory] | None:
+    """The memory of every GPU under a layout, the deployment's own unless another is given."""
+    layout, cards, length = layout or facts.layout, facts.accelerators, facts.context_length
+    if length is None or isinstance(length, Unknown):
+        return length
+    options = _options(facts, length.value)
+    if isinstance(layout, Unknown):
+        return layout
+    if isinstance(cards, Unknown):
+        return cards
+    if isinstance(options, Unknown):
+        return options
+    found = memory(layout, facts.geometry, cards.value, options)
+    return found if isinstance(found, Unknown) else Located(found, origin="derived", source="measured start-ups")
+
+
+def _options(facts: DeploymentFacts, max_model_len: int) -> Options | Unknown:
+    asked: dict[str, Any] = {}
+    for name in ASKED:
+        value = facts.knob(name)
+        if isinstance(value, Unknown):
+            return value
+        asked[name] = None if value is None else value.value
+    share = asked["gpu_memory_utilization"]
+    if share is None or not 0 < share <= 1:
+        return Unknown(f"gpu_memory_utilization is {share}")
+    eager = facts.deployment.engine_fields.get("enforce-eager")
+    if isinstance(eager, Unknown):
+        return eager
+    return Options(
+        facts.engine_version.value,
+        max_model_len=max_model_len,
+        enforce_eager=eager is not None and eager.value is not False,
+        **asked,
+    )

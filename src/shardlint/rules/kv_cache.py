@@ -1,0 +1,107 @@
+"""A KV cache that does not hold one request of the full length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from shardlint.deployment import Deployment
+from shardlint.engines.engine import Engine
+from shardlint.facts import Accelerator
+from shardlint.findings import Located, Maybe, Problem, Rule
+from shardlint.layout import Legal
+from shardlint.layout.memory import Budget, Memory
+from shardlint.layout.overheads import Estimate
+from shardlint.rules._words import gib, respelled
+
+OTHER_BUDGET = ("cpu-offload", "offload", "kv-cache-memory-bytes", "num-gpu-blocks-override", "load-format", "device")
+"""Flags after which the GPU holds less than the weights, or the cache has another size."""
+ROUND_LENGTH = 1024
+MOST_SIZES_TRIED = 6
+
+
+def applies(engine: Engine, world_size: Located[int], deployment: Deployment) -> bool:
+    other = any(name.startswith(OTHER_BUDGET) for name in deployment.engine_fields)
+    return engine.name == "vllm" and world_size.value > 0 and not other
+
+
+def judge(
+    memory: Located[Memory],
+    context_length: Located[int],
+    accelerators: Located[tuple[Accelerator, ...]],
+    tensor_parallel_size: Located[int],
+    gpu_memory_utilization: Located[float],
+    memory_at: Callable[[int], Maybe[Memory] | None],
+    max_model_len: Located[int] | None = None,
+    legal: Legal | None = None,
+) -> Iterator[Problem]:
+    tightest, length, share = memory.value.tightest(), context_length.value, gpu_memory_utilization.value
+    needed = tightest.needed(length)
+    if needed <= tightest.kv.likely or not needed or _weights_are_too_many(tightest, share, accelerators.value):
+        return
+    certain = tightest.kv.high < needed
+    yield Problem(
+        at=max_model_len or tensor_parallel_size,
+        message=_message(tightest.kv, needed, length, certain),
+        sum=_sum(tightest, share),
+        help=tuple(_advice(memory.value, max_model_len, tensor_parallel_size, memory_at, legal)),
+        related=(
+            (None if max_model_len else context_length, "the model's own length, as none is written"),
+            (accelerators, f"{accelerators.value[0].name}: {gib(accelerators.value[0].memory_bytes or 0)}"),
+            (gpu_memory_utilization, f"vLLM may use {share:g} of it"),
+        ),
+        severity="error" if certain else "warning",
+        certainty="estimate",
+    )
+
+
+def _weights_are_too_many(budget: Budget, share: float, cards: tuple[Accelerator, ...]) -> bool:
+    """Whether it is the weights alone, which is another rule's finding."""
+    return (budget.rank.weight_bytes or 0) >= share * max(card.memory_bytes or 0 for card in cards)
+
+
+def _message(kept: Estimate, needed: int, length: int, certain: bool) -> str:
+    left = f"about {gib(kept.likely)} of a GPU" if kept.likely > 0 else "nothing"
+    most = f", {gib(kept.high)} at most," if kept.high > 0 else ""
+    ends = "it runs out of memory" if certain else "it probably runs out of memory"
+    return f"a request of {length} tokens needs {gib(needed)} of KV cache, and {left}{most} is left for it: {ends}"
+
+
+def _sum(budget: Budget, share: float) -> str:
+    """The budget term by term, each that is estimated with its range."""
+    total = f"{share:g} x {gib(budget.usable.likely / share)} = {gib(budget.usable.likely)}"
+    terms = " - ".join(f"{name} {_ranged(term)}" for name, term in budget.terms())
+    return f"{total} - {terms} = {_ranged(budget.kv)} GiB"
+
+
+def _ranged(term: Estimate) -> str:
+    low, likely, high = (gib(value).removesuffix(" GiB") for value in term)
+    return likely if low == high else f"{likely} ({low} to {high})"
+
+
+def _advice(
+    memory: Memory,
+    written: Located[int] | None,
+    size: Located[int],
+    memory_at: Callable[[int], Maybe[Memory] | None],
+    legal: Legal | None,
+) -> Iterator[str]:
+    fits = memory.longest()
+    for length in (fits.low, fits.likely):
+        if length >= ROUND_LENGTH:
+            longest = int(length) // ROUND_LENGTH * ROUND_LENGTH
+            yield respelled(written, longest, "max_model_len")
+            break
+    larger = [value for value in legal.values("tensor_parallel_size") if value > size.value] if legal else []
+    for value in larger[:MOST_SIZES_TRIED]:
+        there = memory_at(value)
+        if isinstance(there, Located) and _holds(there.value):
+            yield respelled(size, value, "tensor_parallel_size")
+            break
+
+
+def _holds(memory: Memory) -> bool:
+    tightest = memory.tightest()
+    return tightest.kv.likely >= tightest.needed(memory.max_model_len)
+
+
+RULE = Rule("SL702", "kv-cache", "mem-kv", "error", "runs-out-of-memory", judge, applies)

@@ -1,0 +1,141 @@
+"""The sum of a GPU's memory: its terms as logs of vLLM print them, and what always holds of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from layout_models import LLAMA_8B, LLAMA_70B, MIXTRAL, QWEN3_8B, VLLM
+
+from shardlint.engines.versions import Version
+from shardlint.facts import Accelerator, Geometry, accelerators
+from shardlint.facts.geometry import read
+from shardlint.findings import Unknown
+from shardlint.layout import Sizes, lay_out
+from shardlint.layout.memory import Memory, Options, longest, memory
+from shardlint.layout.overheads import GIB, default_batch
+
+H100 = accelerators.by_id("h100-sxm5-80gb")
+ALONE = Sizes()
+OPTIONS = Options(Version((0, 19)), 0.95, 8192, 8192, 1024)
+
+
+def of(config: dict[str, object], sizes: Sizes = ALONE, options: Options = OPTIONS) -> Memory:
+    geometry = read(config)
+    found = memory(lay_out(sizes, geometry, VLLM, gpu=H100), geometry, (H100,), options)
+    assert isinstance(found, Memory), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("config", "sizes", "weights", "activations", "non_torch", "kv"),
+    [
+        (LLAMA_8B, Sizes(), 14.99, 1.89, 0.25, 58.11),
+        (QWEN3_8B, Sizes(), 15.27, 2.21, 0.25, 57.50),
+        (MIXTRAL, Sizes(2), 43.51, 1.21, 2.07, 28.44),
+    ],
+)
+def test_the_terms_of_a_log_of_0_19_on_an_h100_lie_in_their_ranges(
+    config: dict[str, object], sizes: Sizes, weights: float, activations: float, non_torch: float, kv: float
+) -> None:
+    budget = of(config, sizes).tightest()
+    for term, measured in (
+        (budget.weights, weights),
+        (budget.activations, activations),
+        (budget.non_torch, non_torch),
+        (budget.kv, kv),
+    ):
+        assert term.low <= measured * GIB <= term.high
+    assert budget.kv.likely / GIB == pytest.approx(kv, abs=0.6)
+    assert budget.graphs.high == 0
+
+
+def test_from_0_20_2_on_graphs_are_taken_off_unless_the_engine_is_eager() -> None:
+    newest = OPTIONS._replace(release=Version((0, 33)))
+    assert of(LLAMA_8B, options=newest).tightest().graphs.likely > 0
+    assert of(LLAMA_8B, options=newest._replace(enforce_eager=True)).tightest().graphs.high == 0
+
+
+def test_measured_memory_holds_the_tokens_that_the_log_prints() -> None:
+    rank = of(LLAMA_8B).tightest().rank
+    assert longest(rank, 58.11 * GIB) == pytest.approx(476016, rel=0.001)
+
+
+def test_only_the_last_stage_has_the_sampler_and_the_tightest_stage_decides() -> None:
+    found = of(LLAMA_8B, Sizes(pipeline_parallel_size=2))
+    first, last = found.budgets
+    assert first.activations.likely < last.activations.likely
+    assert found.tightest() is last
+
+
+@given(
+    tokens=st.integers(1, 2**20),
+    share=st.floats(0.1, 1),
+    tp=st.sampled_from((1, 2, 4, 8)),
+    config=st.sampled_from((LLAMA_8B, LLAMA_70B, MIXTRAL)),
+    release=st.sampled_from(("0.6.6", "0.8.5", "0.17.1", "0.19.0", "0.33.0")),
+)
+def test_estimates_are_in_order_and_the_longest_sequence_is_the_longest(
+    tokens: int, share: float, tp: int, config: dict[str, object], release: str
+) -> None:
+    version = Version.parse(release)
+    assert version is not None
+    found = of(config, Sizes(tp), Options(version, share, tokens))
+    for budget in found.budgets:
+        for _, term in (*budget.terms(), ("kv", budget.kv), ("usable", budget.usable)):
+            assert term.low <= term.likely <= term.high
+    fits, tightest = found.longest(), found.tightest()
+    if tightest.kv.likely > 0:
+        assert tightest.needed(int(fits.likely)) <= tightest.kv.likely < tightest.needed(int(fits.likely) + 1)
+
+
+@pytest.mark.parametrize(
+    ("card", "why"),
+    [
+        ("mi300x", "never measured"),
+        ("gb10", "never measured"),
+    ],
+)
+def test_cards_without_a_measured_start_have_no_sum(card: str, why: str) -> None:
+    assert why in _unknown(read(LLAMA_8B), (accelerators.by_id(card),), OPTIONS)
+
+
+def test_weights_that_are_packed_while_they_are_loaded_have_no_sum() -> None:
+    assert "--quantization fp8" in _unknown(read(LLAMA_8B), (H100,), OPTIONS._replace(quantization="fp8"))
+
+
+def test_what_is_not_known_of_card_or_model_is_said() -> None:
+    assert _unknown(read(LLAMA_8B), (), OPTIONS) == "the memory of the card is not known"
+    assert _unknown(read({"architectures": ["Nobodys"]}), (H100,), OPTIONS)
+
+
+def _unknown(geometry: Geometry, cards: tuple[Accelerator, ...], options: Options) -> str:
+    found = memory(lay_out(Sizes(), geometry, VLLM), geometry, cards, options)
+    assert isinstance(found, Unknown)
+    return found.reason
+
+
+def test_a_name_for_cards_of_several_sizes_widens_the_range() -> None:
+    geometry = read(LLAMA_8B)
+    cards = accelerators.find("A100")
+    found = memory(lay_out(Sizes(), geometry, VLLM), geometry, cards, OPTIONS)
+    assert isinstance(found, Memory)
+    usable = found.tightest().usable
+    assert usable.low < 0.95 * 40 * GIB < 0.95 * 79 * GIB < usable.high
+
+
+@pytest.mark.parametrize(
+    ("release", "card", "gibibytes", "tokens"),
+    [
+        ("0.33.0", "H100", 79, 8192),
+        ("0.33.0", "A100 SXM4 80GB", 79, 2048),
+        ("0.33.0", "B200", 178, 16384),
+        ("0.27.1", "B200", 178, 8192),
+        ("0.33.0", "L40S", 44, 2048),
+        ("0.7.3", "H100", 79, 15000),
+    ],
+)
+def test_the_largest_step_by_release_and_card(release: str, card: str, gibibytes: int, tokens: int) -> None:
+    version = Version.parse(release)
+    assert version is not None
+    assert default_batch(version, card, gibibytes * GIB, 15000).tokens == tokens
