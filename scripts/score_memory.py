@@ -13,7 +13,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry, accelerators
 from shardlint.facts.models import geometry_of
 from shardlint.findings import Located, Unknown
-from shardlint.layout import Layout, Sizes, lay_out
+from shardlint.layout import Layout, Rank, Sizes, lay_out
 from shardlint.layout.memory import Memory, Options, longest, memory
 from shardlint.layout.overheads import ERAS, GIB
 from shardlint.text import Source
@@ -58,6 +58,7 @@ def main(path: Path, show: bool) -> None:
     widths = [width for start in starts for width in _width(start)]
     print(f"median width of low-high: {statistics.median(widths):.1%} of the GPU over {len(widths)} lines")
     _report("KV tokens within 1 % from measured KV memory", [_tokens(start) for start in starts], show)
+    _report("requests of the full length within 2 %", [_requests(start) for start in starts], show)
     _report("failed start-ups not called safe", [_failed(start) for start in starts], show)
 
 
@@ -204,8 +205,21 @@ def _tokens(start: Start) -> tuple[bool, str] | None:
     ):
         return None
     stages = {rank.pipeline_parallel_rank: rank for rank in layout.ranks}
-    found = min((longest(rank, measured * GIB) for rank in stages.values()), key=lambda one: abs(one - tokens))
+    found = min((longest(_needs(rank), measured * GIB) for rank in stages.values()), key=lambda one: abs(one - tokens))
     return abs(found - tokens) <= 0.01 * tokens, f"{_name(start.line)}: {found} for {tokens}"
+
+
+def _needs(rank: Rank) -> Callable[[int], int]:
+    return lambda tokens: rank.kv_bytes(tokens) or 0
+
+
+def _requests(start: Start) -> tuple[bool, str] | None:
+    """Requests of the full length, for all kinds of attention."""
+    measured, printed = start.line["available_kv_gib_per_gpu"], start.line["max_concurrency"]
+    if not measured or not printed or not start.memories or (start.line["pp"] or 1) > 1:
+        return None
+    found = measured * GIB / start.memories[0].budgets[0].needed(start.memories[0].max_model_len)
+    return abs(found - printed) <= 0.02 * printed, f"{_name(start.line)}: {found:.2f} for {printed}"
 
 
 def _is_plain(layout: Layout) -> bool:

@@ -16,6 +16,12 @@ from shardlint.layout.memory import Memory, Options, longest, memory
 from shardlint.layout.overheads import GIB, default_batch
 
 H100 = accelerators.by_id("h100-sxm5-80gb")
+MISTRAL = LLAMA_8B | {
+    "architectures": ["MistralForCausalLM"],
+    "model_type": "mistral",
+    "sliding_window": 4096,
+    "vocab_size": 32000,
+}
 ALONE = Sizes()
 OPTIONS = Options(Version((0, 19)), 0.95, 8192, 8192, 1024)
 
@@ -57,8 +63,15 @@ def test_from_0_20_2_on_graphs_are_taken_off_unless_the_engine_is_eager() -> Non
 
 
 def test_measured_memory_holds_the_tokens_that_the_log_prints() -> None:
-    rank = of(LLAMA_8B).tightest().rank
-    assert longest(rank, 58.11 * GIB) == pytest.approx(476016, rel=0.001)
+    assert longest(of(LLAMA_8B).tightest().needed, 58.11 * GIB) == pytest.approx(476016, rel=0.001)
+
+
+def test_a_layer_with_a_window_keeps_the_tokens_of_a_step_beside_it() -> None:
+    windowed = MISTRAL | {"max_position_embeddings": 32768}
+    budget = of(windowed).tightest()
+    per_token = 32 * 2 * 8 * 128 * 2
+    assert budget.needed(4096) == 4096 * per_token
+    assert budget.needed(32768) == budget.needed(65536) == (4096 + 8192) * per_token
 
 
 def test_only_the_last_stage_has_the_sampler_and_the_tightest_stage_decides() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from shardlint.architectures.quantisation import quantisation_of
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Located, Unknown
-from shardlint.layout.layout import Layout, Rank
+from shardlint.layout.layout import CacheShare, Layout, Rank
 from shardlint.layout.overheads import (
     ACTIVATION_MARGIN,
     BASE,
@@ -57,6 +57,8 @@ class Budget(NamedTuple):
     """The memory of one GPU in bytes: `kv = usable - weights - activations - non_torch - graphs`."""
 
     rank: Rank
+    in_flight: int
+    """Tokens of one step, which a layer with a window keeps beside the window."""
     usable: Estimate
     """`gpu_memory_utilization` of what the driver lets go."""
     weights: Estimate
@@ -76,8 +78,11 @@ class Budget(NamedTuple):
         return self.usable.minus(taken)
 
     def needed(self, tokens: int) -> int:
-        """What one sequence of that length takes here."""
-        return self.rank.kv_bytes(tokens) or 0
+        """What vLLM sets aside for one sequence of that length here."""
+        return self.rank.state_bytes + sum(self._kept(cache).bytes(tokens) for cache in self.rank.caches or ())
+
+    def _kept(self, cache: CacheShare) -> CacheShare:
+        return cache if cache.window is None else cache._replace(window=cache.window + self.in_flight)
 
     def terms(self) -> Iterator[tuple[str, Estimate]]:
         """The terms that are taken off, by the names that people know them by."""
@@ -100,7 +105,7 @@ class Memory(NamedTuple):
 
     def longest(self) -> Estimate:
         """The longest sequence that the KV cache holds, in tokens."""
-        each = [Estimate(*(longest(budget.rank, kept) for kept in budget.kv)) for budget in self.budgets]
+        each = [Estimate(*(longest(budget.needed, kept) for kept in budget.kv)) for budget in self.budgets]
         return Estimate(*(min(lengths) for lengths in zip(*each, strict=True)))
 
     def is_safe(self) -> bool:
@@ -117,12 +122,12 @@ class Memory(NamedTuple):
         return Estimate(*(min(counts) for counts in zip(*each, strict=True))) if each else None
 
 
-def longest(rank: Rank, available: float) -> int:
-    """Tokens of the longest sequence that so many bytes hold on a rank; at most 2^40."""
+def longest(needed: Callable[[int], int], available: float) -> int:
+    """Tokens of the longest sequence that so many bytes hold, `needed` being what a sequence takes; at most 2^40."""
     low, high = 0, MOST_TOKENS
     while low < high:
         middle = (low + high + 1) // 2
-        if (rank.kv_bytes(middle) or 0) <= available:
+        if needed(middle) <= available:
             low = middle
         else:
             high = middle - 1
@@ -159,14 +164,14 @@ def memory(
 
 
 def _card_bytes(cards: Sequence[Accelerator]) -> Estimate | Unknown:
-    """What torch sees of the card: the least and the most of those that the name may mean."""
+    """What torch sees of the card: from the least to the most of those that the name may mean, which gets the doubt."""
     sizes = [card.memory_bytes for card in cards if card.memory_bytes]
     if not sizes or len(sizes) < len(cards):
         return Unknown("the memory of the card is not known")
     odd = [card.name for card in cards if card.vendor != "nvidia" or card.compute_capability in HOST_SHARED]
     if odd:
         return Unknown(f"what vLLM needs on {odd[0]} beside weights and cache was never measured")
-    return Estimate(min(sizes), sizes[0], max(sizes)).minus(DRIVER)
+    return Estimate(min(sizes), max(sizes), max(sizes)).minus(DRIVER)
 
 
 def _batch(options: Options, card: Accelerator, card_bytes: float) -> Batch:
@@ -245,6 +250,7 @@ def _budget(
     logits = _strayed(batch.sequences * widths.vocabulary * LOGIT_BYTES if last else 0, WARM_UP_COPIES)
     return Budget(
         rank,
+        batch.tokens,
         usable=card.scaled(options.gpu_memory_utilization),
         weights=_strayed(weights + widths.tables, widths.weight_margin),
         activations=_activations(measured, widths, batch, sizes.tensor_parallel_size, last),
