@@ -291,12 +291,12 @@ class DeploymentFacts:
         return context_length_of(self)
 
     @cached_property
-    def memory(self) -> Maybe[Memory] | None:
+    def memory(self) -> Maybe[Memory]:
         """What is left of each GPU for the KV cache, and what it holds."""
         return memory_of(self)
 
     @property
-    def memory_at(self) -> Callable[[int], Maybe[Memory] | None]:
+    def memory_at(self) -> Callable[[int], Maybe[Memory]]:
         """The same with another tensor parallel size."""
         return lambda size: memory_of(self, layout_of(self, size))
 

@@ -34,12 +34,15 @@ def context_length_of(facts: DeploymentFacts) -> Maybe[int] | None:
     return length
 
 
-def memory_of(facts: DeploymentFacts, layout: Layout | Unknown | None = None) -> Maybe[Memory] | None:
-    """The memory of every GPU under a layout, the deployment's own unless another is given."""
+def memory_of(facts: DeploymentFacts, layout: Layout | Unknown | None = None) -> Maybe[Memory]:
+    """The memory of every GPU under a layout, the deployment's own unless another is given.
+
+    Where the engine fits the length to the memory, a single token is asked of it.
+    """
     layout, cards, length = layout or facts.layout, facts.accelerators, facts.context_length
-    if length is None or isinstance(length, Unknown):
+    if isinstance(length, Unknown):
         return length
-    options = _options(facts, length.value)
+    options = _options(facts, 1 if length is None else length.value)
     if isinstance(layout, Unknown):
         return layout
     if isinstance(cards, Unknown):

@@ -11,6 +11,7 @@ from shardlint.findings import Located, Maybe, Problem, Rule
 from shardlint.layout import Legal
 from shardlint.layout.memory import Budget, Memory
 from shardlint.layout.overheads import Estimate
+from shardlint.rules._budgets import budgeted
 from shardlint.rules._words import gib, respelled
 
 OTHER_BUDGET = ("cpu-offload", "offload", "kv-cache-memory-bytes", "num-gpu-blocks-override", "load-format", "device")
@@ -30,7 +31,7 @@ def judge(
     accelerators: Located[tuple[Accelerator, ...]],
     tensor_parallel_size: Located[int],
     gpu_memory_utilization: Located[float],
-    memory_at: Callable[[int], Maybe[Memory] | None],
+    memory_at: Callable[[int], Maybe[Memory]],
     max_model_len: Located[int] | None = None,
     legal: Legal | None = None,
 ) -> Iterator[Problem]:
@@ -42,7 +43,7 @@ def judge(
     yield Problem(
         at=max_model_len or tensor_parallel_size,
         message=_message(tightest.kv, needed, length, certain),
-        sum=_sum(tightest, share),
+        sum=budgeted(tightest, share),
         help=tuple(_advice(memory.value, max_model_len, tensor_parallel_size, memory_at, legal)),
         related=(
             (None if max_model_len else context_length, "the model's own length, as none is written"),
@@ -66,23 +67,11 @@ def _message(kept: Estimate, needed: int, length: int, certain: bool) -> str:
     return f"a request of {length} tokens needs {gib(needed)} of KV cache, and {left}{most} is left for it: {ends}"
 
 
-def _sum(budget: Budget, share: float) -> str:
-    """The budget term by term, each that is estimated with its range."""
-    total = f"{share:g} x {gib(budget.usable.likely / share)} = {gib(budget.usable.likely)}"
-    terms = " - ".join(f"{name} {_ranged(term)}" for name, term in budget.terms())
-    return f"{total} - {terms} = {_ranged(budget.kv)} GiB"
-
-
-def _ranged(term: Estimate) -> str:
-    low, likely, high = (gib(value).removesuffix(" GiB") for value in term)
-    return likely if low == high else f"{likely} ({low} to {high})"
-
-
 def _advice(
     memory: Memory,
     written: Located[int] | None,
     size: Located[int],
-    memory_at: Callable[[int], Maybe[Memory] | None],
+    memory_at: Callable[[int], Maybe[Memory]],
     legal: Legal | None,
 ) -> Iterator[str]:
     fits = memory.longest()

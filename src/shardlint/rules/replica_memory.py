@@ -9,6 +9,8 @@ from shardlint.facts import Accelerator
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Legal
 from shardlint.layout.lower_bound import LowerBound
+from shardlint.layout.memory import Memory
+from shardlint.rules._budgets import budgeted
 from shardlint.rules._words import FLAGS, counted, gib, respelled
 
 WEIGHTS_ELSEWHERE = ("cpu-offload", "offload", "kv-cache-memory-bytes", "load-format")
@@ -31,6 +33,8 @@ def judge(
     world_size: Located[int],
     gpu_memory_utilization: Located[float],
     legal: Legal | None = None,
+    memory: Located[Memory] | None = None,
+    context_length: Located[int] | None = None,
 ) -> Iterator[Problem]:
     memories = [card.memory_bytes for card in accelerators.value if card.memory_bytes]
     least, share = least_weights.value, gpu_memory_utilization.value
@@ -38,6 +42,8 @@ def judge(
         return
     usable = share * max(memories)
     if least.fullest_rank_bytes < usable:
+        if memory is not None:
+            yield from _too_tight(memory.value, context_length, tensor_parallel_size, share)
         return
     dp = data_parallel_size.value
     outer = (size for size in (data_parallel_size, pipeline_parallel_size) if size.value > 1)
@@ -50,6 +56,26 @@ def judge(
             (accelerators, f"{accelerators.value[0].name}: {gib(max(memories))}"),
             (gpu_memory_utilization, f"vLLM may use {share:g} of it"),
         ),
+    )
+
+
+def _too_tight(
+    memory: Memory, context_length: Located[int] | None, size: Located[int], share: float
+) -> Iterator[Problem]:
+    """Weights that fit with too little beside them, where no request of a known length tells as much."""
+    tightest = memory.tightest()
+    asks_for_cache = context_length is not None and tightest.needed(context_length.value) > 0
+    if asks_for_cache or tightest.kv.likely >= 0:
+        return
+    certain = tightest.kv.high < 0
+    weights, usable = gib(tightest.weights.likely), gib(tightest.usable.likely)
+    ends = "it runs out of memory" if certain else "it probably runs out of memory"
+    yield Problem(
+        at=size,
+        message=f"{weights} of weights leave too little of {usable} of a GPU for activations and a cache: {ends}",
+        sum=budgeted(tightest, share),
+        severity="error" if certain else "warning",
+        certainty="estimate",
     )
 
 
