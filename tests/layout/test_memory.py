@@ -152,3 +152,13 @@ def test_the_largest_step_by_release_and_card(release: str, card: str, gibibytes
     version = Version.parse(release)
     assert version is not None
     assert default_batch(version, card, gibibytes * GIB, 15000).tokens == tokens
+
+
+def test_ranks_without_a_fast_link_likely_have_smaller_buffers_between_them() -> None:
+    geometry, sizes = read(LLAMA_8B), Sizes(2)
+    layout = lay_out(sizes, geometry, VLLM)
+    linked, apart = (memory(layout, geometry, (H100._replace(link=link),), OPTIONS) for link in ("nvlink", "pcie"))
+    assert isinstance(linked, Memory) and isinstance(apart, Memory)
+    smaller, larger = apart.tightest().non_torch, linked.tightest().non_torch
+    assert smaller.likely < larger.likely
+    assert (smaller.low, smaller.high) == (larger.low, larger.high)

@@ -20,6 +20,7 @@ from shardlint.layout.overheads import (
     MXFP4_MARGIN,
     NONE,
     REPACKED_ON,
+    SEVERAL_ON_PCIE,
     SPARSE_ATTENTION,
     TOWER,
     WARM_UP_COPIES,
@@ -150,7 +151,8 @@ def memory(
         return Unknown(layout.unknown or layout.refused or "the layout has no ranks")
     if widths is None:
         return Unknown(f"the sizes of {geometry.model_id} that decide its activations are not known")
-    batch = _batch(options, cards[0], card.likely)
+    non_torch = _non_torch(era(options.release), layout.sizes, cards[0].link)
+    start = _Start(card, _batch(options, cards[0], card.likely), non_torch, options)
     budgets: dict[object, Budget] = {}
     for rank in layout.ranks:
         if rank.weight_bytes is None or rank.caches is None:
@@ -159,7 +161,7 @@ def memory(
             return Unknown("no GPU holds what a rank would have to")
         same = (rank.pipeline_parallel_rank, rank.weight_bytes, rank.caches, rank.states)
         if same not in budgets:
-            budgets[same] = _budget(rank, rank.weight_bytes, layout.sizes, widths, card, batch, options)
+            budgets[same] = _budget(rank, rank.weight_bytes, layout.sizes, widths, start)
     return Memory(tuple(budgets.values()), options.max_model_len)
 
 
@@ -241,33 +243,40 @@ def _number(geometry: Geometry, name: str) -> int:
     return value if isinstance(value, int) and 0 < value < MOST_TOKENS else 0
 
 
-def _budget(
-    rank: Rank, weights: int, sizes: Sizes, widths: _Widths, card: Estimate, batch: Batch, options: Options
-) -> Budget:
-    measured = era(options.release)
+class _Start(NamedTuple):
+    """What is the same for all ranks."""
+
+    card: Estimate
+    batch: Batch
+    non_torch: Estimate
+    options: Options
+
+
+def _budget(rank: Rank, weights: int, sizes: Sizes, widths: _Widths, start: _Start) -> Budget:
+    measured, share = era(start.options.release), start.options.gpu_memory_utilization
     last = rank.pipeline_parallel_rank == sizes.pipeline_parallel_size - 1
-    graphs = NONE if options.enforce_eager else _graphs(batch)
-    logits = _strayed(batch.sequences * widths.vocabulary * LOGIT_BYTES if last else 0, WARM_UP_COPIES)
+    graphs = NONE if start.options.enforce_eager else _graphs(start.batch)
+    logits = start.batch.sequences * widths.vocabulary * LOGIT_BYTES if last else 0
+    warm_up = _strayed(logits, WARM_UP_COPIES)
     return Budget(
         rank,
-        batch.tokens,
-        usable=card.scaled(options.gpu_memory_utilization),
+        start.batch.tokens,
+        usable=start.card.scaled(share),
         weights=_strayed(weights + widths.tables, widths.weight_margin),
-        activations=_activations(measured, widths, batch, sizes.tensor_parallel_size, last),
-        non_torch=_non_torch(measured, sizes),
+        activations=_activations(measured, widths, start.batch, sizes.tensor_parallel_size, logits),
+        non_torch=start.non_torch,
         graphs=graphs if measured.graphs_counted else NONE,
-        outside=(NONE if measured.graphs_counted else graphs).plus(logits),
-        left_outside=card.scaled(1 - options.gpu_memory_utilization),
+        outside=(NONE if measured.graphs_counted else graphs).plus(warm_up),
+        left_outside=start.card.scaled(1 - share),
     )
 
 
-def _activations(measured: Era, widths: _Widths, batch: Batch, tp: int, last: bool) -> Estimate:
+def _activations(measured: Era, widths: _Widths, batch: Batch, tp: int, logits: int) -> Estimate:
     """The larger of the last stage's sampler and one layer's activations, with the experts' workspace beside them."""
     layer = batch.tokens * ACTIVATION_BYTES * (3 * widths.intermediate // tp + 4 * widths.hidden)
-    logits = measured.logits_copies * batch.sequences * widths.vocabulary * LOGIT_BYTES if last else 0
     of_token = 3 * widths.expert_columns // tp + (widths.expert_columns and widths.hidden * _experts(widths))
     workspace = _strayed(batch.tokens * ACTIVATION_BYTES * of_token, WORKSPACE_MARGIN)
-    peak = BASE.plus(_strayed(max(layer, logits), ACTIVATION_MARGIN)).plus(workspace)
+    peak = BASE.plus(_strayed(max(layer, measured.logits_copies * logits), ACTIVATION_MARGIN)).plus(workspace)
     return peak.plus(widths.extra_activations)
 
 
@@ -275,11 +284,13 @@ def _experts(widths: _Widths) -> int:
     return widths.expert_columns // widths.intermediate
 
 
-def _non_torch(measured: Era, sizes: Sizes) -> Estimate:
+def _non_torch(measured: Era, sizes: Sizes, link: str | None) -> Estimate:
     if sizes.world_size == 1:
         return measured.one_rank
-    alone = sizes.world_size == sizes.pipeline_parallel_size
-    return measured.stages_only if alone else measured.several_ranks
+    if sizes.world_size == sizes.pipeline_parallel_size:
+        return measured.stages_only
+    several = measured.several_ranks
+    return several if link != "pcie" else several._replace(likely=min(several.likely, SEVERAL_ON_PCIE))
 
 
 def _graphs(batch: Batch) -> Estimate:

@@ -1,7 +1,8 @@
 """What vLLM takes of a GPU beside weights and KV cache, by release: likely values and how far the logs stray.
 
-Calibrated on start-up logs of vLLM 0.7 to 0.26 that print every term (cards of 16 to 180 GB, NVIDIA only).  Releases
-after 0.19 were seen to differ in what is subtracted, not in what is measured, so that their terms are those of 0.19.
+Calibrated on start-up logs of vLLM 0.7 to 0.19 that print every term, most of them of an H100, none of a card that is
+not NVIDIA's.  The ranges are wider than those logs need.  No log of a later release prints every term: theirs are taken
+to be those of 0.19, less the CUDA graphs.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ ERAS = (
 )
 """The newest first."""
 
+SEVERAL_ON_PCIE = 0.6 * GIB
+"""What several ranks likely take beside torch where they have no fast link (two RTX 4090: 0.25 GiB)."""
 DRIVER = gibibytes(0.1, 0.45, 0.75)
 """What the driver keeps of the memory that nvidia-smi names: 0.2 GiB on an A10G, 0.46 on an H100, 0.7 on a B200."""
 BASE = gibibytes(0, 0.15, 0.8)
