@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from shardlint.deployment import Deployment
-from shardlint.engines.engine import Engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Maybe, Problem, Rule
 from shardlint.layout import Legal
@@ -20,9 +19,9 @@ ROUND_LENGTH = 1024
 MOST_SIZES_TRIED = 6
 
 
-def applies(engine: Engine, world_size: Located[int], deployment: Deployment) -> bool:
+def applies(world_size: Located[int], deployment: Deployment) -> bool:
     other = any(name.startswith(OTHER_BUDGET) for name in deployment.engine_fields)
-    return engine.name == "vllm" and world_size.value > 0 and not other
+    return world_size.value > 0 and not other
 
 
 def judge(
