@@ -56,7 +56,7 @@ def main(path: Path, show: bool) -> None:
     _report("weights per GPU within 2 %", [_weights(start) for start in starts], show)
     _report("measured KV inside low-high", [_inside(start) for start in starts], show)
     widths = [width for start in starts for width in _width(start)]
-    print(f"median width of low-high: {statistics.median(widths):.1%} of the GPU over {len(widths)} lines")
+    print(f"median width of low-high: {statistics.median(widths):.1%} of what may be used of the GPU, over {len(widths)} lines")
     _report("KV tokens within 1 % from measured KV memory", [_tokens(start) for start in starts], show)
     _report("requests of the full length within 2 %", [_requests(start) for start in starts], show)
     _report("failed start-ups not called safe", [_failed(start) for start in starts], show)
@@ -182,7 +182,7 @@ def _terms(start: Start) -> str:
 
 
 def _width(start: Start) -> Iterator[float]:
-    """Of a line whose release is known."""
+    """From low to high as a share of what the engine may use, of a line that prints its KV memory."""
     kept = _kv(start)
     if kept is not None and start.line["available_kv_gib_per_gpu"] is not None:
         usable = start.memories[0].budgets[0].usable.likely / GIB
