@@ -56,7 +56,8 @@ def main(path: Path, show: bool) -> None:
     _report("weights per GPU within 2 %", [_weights(start) for start in starts], show)
     _report("measured KV inside low-high", [_inside(start) for start in starts], show)
     widths = [width for start in starts for width in _width(start)]
-    print(f"median width of low-high: {statistics.median(widths):.1%} of what may be used of the GPU, over {len(widths)} lines")
+    median = f"{statistics.median(widths):.1%} of what may be used"
+    print(f"median width of low-high: {median}, {len(widths)} lines")
     _report("KV tokens within 1 % from measured KV memory", [_tokens(start) for start in starts], show)
     _report("requests of the full length within 2 %", [_requests(start) for start in starts], show)
     _report("failed start-ups not called safe", [_failed(start) for start in starts], show)
