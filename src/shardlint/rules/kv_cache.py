@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from shardlint.deployment import Deployment
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Maybe, Problem, Rule
-from shardlint.layout import Legal
+from shardlint.layout import Layout, Legal
 from shardlint.layout.memory import Budget, Memory
 from shardlint.layout.overheads import Estimate
 from shardlint.rules._budgets import budgeted
@@ -19,9 +19,10 @@ ROUND_LENGTH = 1024
 MOST_SIZES_TRIED = 6
 
 
-def applies(world_size: Located[int], deployment: Deployment) -> bool:
+def applies(layout: Layout, deployment: Deployment) -> bool:
+    """A layout that the engine refuses has no ranks whose memory could be asked for."""
     other = any(name.startswith(OTHER_BUDGET) for name in deployment.engine_fields)
-    return world_size.value > 0 and not other
+    return layout.refused is None and not other
 
 
 def judge(
