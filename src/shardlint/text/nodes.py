@@ -31,12 +31,16 @@ class Page:
     `text` is as long as `source.text` and differs from it only where a template was masked; `start` is the place in
     the file of the first character that the parser saw.  `masks` are the stretches of the file that were masked, in
     order, and `conditions` those that a template may leave out or repeat, by their beginning.
+
+    It knows the composer's nodes and not their wrappers, so that a document which is done with goes at once: nothing
+    here points in a circle, and none of it waits for the garbage collector.
     """
 
     __slots__ = (
+        "_entries",
         "_innermost",
         "_outermost",
-        "_wrapped",
+        "_root",
         "conditions",
         "end",
         "json",
@@ -63,22 +67,28 @@ class Page:
         self.conditions = conditions
         self.json = json
         self.root_start = self.end = 0
-        self._wrapped: dict[int, Node] = {}
+        self._root: Any = None
+        self._entries: dict[int, dict[str, tuple[Any, Any]]] = {}
         self._outermost: list[tuple[int, int]] | None = None
         self._innermost: tuple[list[int], list[tuple[int, int] | None]] | None = None
 
     def open(self, root: Any) -> Node:
         """The wrapper of the root node."""
+        self._root = root  # as long as it lives, so do the nodes whose ids the entries go by
         self.root_start = root.start_mark.index + self.start
         self.end = root.end_mark.index + self.start
         return self.wrap(root)
 
     def wrap(self, node: Any) -> Node:
-        """The wrapper of a composed node; the same one each time."""
-        wrapped = self._wrapped.get(id(node))
-        if wrapped is None:
-            wrapped = self._wrapped[id(node)] = _KINDS[node.id](node, self)
-        return wrapped
+        """A wrapper of a composed node; all of one node are equal."""
+        return _KINDS[node.id](node, self)
+
+    def entries(self, mapping: Any) -> dict[str, tuple[Any, Any]]:
+        """Keys and values of a composed mapping by the key's text."""
+        found = self._entries.get(id(mapping))
+        if found is None:
+            found = self._entries[id(mapping)] = _merged(mapping)
+        return found
 
     def masked(self, start: int, end: int) -> bool:
         """Whether a template stands between two places of the file."""
@@ -127,13 +137,19 @@ def _outermost(stretches: Stretches, begin: int) -> list[tuple[int, int]]:
 
 
 class Node:
-    """A value of a document. Compares by identity: an alias yields the very node of its anchor."""
+    """A value of a document. Equal where it is the same place of the file: an alias is equal to its anchor."""
 
     __slots__ = ("_node", "_page")
 
     def __init__(self, node: Any, page: Page) -> None:
         self._node = node
         self._page = page
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self._node is other._node
+
+    def __hash__(self) -> int:
+        return id(self._node)
 
     @property
     def tag(self) -> str:
@@ -237,16 +253,10 @@ def _last_inside(node: Any) -> Any:
 class Mapping(_Collection):
     """A mapping; merge keys (`<<`) are resolved, explicit keys win, of duplicate keys the last."""
 
-    __slots__ = ("_index",)
-
-    def __init__(self, node: Any, page: Page) -> None:
-        super().__init__(node, page)
-        self._index: dict[str, tuple[Any, Any]] | None = None
+    __slots__ = ()
 
     def _entries(self) -> dict[str, tuple[Any, Any]]:
-        if self._index is None:
-            self._index = _merged(self._node)
-        return self._index
+        return self._page.entries(self._node)
 
     def _child(self, step: str | int) -> Node | None:
         entry = self._entries().get(str(step))
