@@ -57,16 +57,11 @@ class DeploymentFacts:
 
     def answer(self, name: str) -> Any:
         """The fact of that name; AttributeError for a name that no table has, which is the rule's own fault."""
-        if name not in self._answers:
-            self._answers[name] = self._answer(name)
-        return self._answers[name]
-
-    def _answer(self, name: str) -> Any:
-        if name in KNOBS:
-            return self._knob(name)
         if name in DERIVED:
             return getattr(self, name)
-        return self._of_geometry(name)
+        if name not in self._answers:
+            self._answers[name] = self._knob(name) if name in KNOBS else self._of_geometry(name)
+        return self._answers[name]
 
     def knob(self, name: str) -> Maybe[Any] | None:
         """A knob as the engine will have it: written, else possibly in an open word, else the default."""
