@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from shardlint.findings import Located
+from shardlint.findings import Located, Problem
 from shardlint.layout import Degree, Legal, Split, Uneven
 from shardlint.rules._words import FLAGS, respelled_all
 
@@ -13,6 +13,24 @@ MOST_NAMED = 3
 """Blocks that a message names; the others are counted."""
 
 WHAT = {"outs": "outputs", "ins": "inputs", "width": "columns of every expert", "hidden": "inputs of every expert"}
+
+
+def not_whole_blocks(
+    splits: Sequence[tuple[str, Split]],
+    outcome: str,
+    tensor: Located[int],
+    data: Located[int] | None,
+    legal: Legal | None,
+) -> Problem:
+    """The problem of shares that are no whole blocks; `outcome` says what the engine does about them."""
+    first = splits[0][1]
+    return Problem(
+        at=written_size(tensor, data),
+        message=f"the checkpoint is {first.scheme}, and a rank's share of {in_words(splits)} is not whole blocks: "
+        f"{outcome}",
+        sum=sum_of(first),
+        help=advice(splits, legal, tensor),
+    )
 
 
 def splits_of(pieces: Sequence[Uneven], effect: str) -> list[tuple[str, Split]]:

@@ -8,7 +8,7 @@ from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Layout, Legal
-from shardlint.rules._blocks import advice, in_words, splits_of, sum_of, written_size
+from shardlint.rules._blocks import not_whole_blocks, splits_of
 from shardlint.rules._words import named
 
 SINCE = Version.of("0.33")
@@ -31,14 +31,11 @@ def judge(
     if not splits:
         return
     split = splits[0][1]
-    yield Problem(
-        at=written_size(tensor_parallel_size, data_parallel_size),
-        message=f"the checkpoint is {split.scheme}, and a rank's share of {in_words(splits)} is not whole blocks: "
+    outcome = (
         f"{named(engine, engine_version)} loads it with {split.elements // split.block} scales for each output "
-        "and says nothing of the inputs that have none",
-        sum=sum_of(split),
-        help=advice(splits, legal, tensor_parallel_size),
+        "and says nothing of the inputs that have none"
     )
+    yield not_whole_blocks(splits, outcome, tensor_parallel_size, data_parallel_size, legal)
 
 
 RULE = Rule("SL602", "floored-scales", "tp-quant-block", "warning", "misbehaves", judge, applies)

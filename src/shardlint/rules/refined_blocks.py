@@ -8,7 +8,7 @@ from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Layout, Legal
-from shardlint.rules._blocks import advice, in_words, splits_of, sum_of, written_size
+from shardlint.rules._blocks import not_whole_blocks, splits_of
 from shardlint.rules._words import named
 
 
@@ -21,15 +21,9 @@ def judge(
     data_parallel_size: Located[int] | None = None,
 ) -> Iterator[Problem]:
     splits = splits_of(layout.makeshifts, "slow")
-    if not splits:
-        return
-    yield Problem(
-        at=written_size(tensor_parallel_size, data_parallel_size),
-        message=f"the checkpoint is {splits[0][1].scheme}, and a rank's share of {in_words(splits)} is not whole "
-        f"blocks: {named(engine, engine_version)} makes the blocks finer and takes its slower kernels",
-        sum=sum_of(splits[0][1]),
-        help=advice(splits, legal, tensor_parallel_size),
-    )
+    if splits:
+        outcome = f"{named(engine, engine_version)} makes the blocks finer and takes its slower kernels"
+        yield not_whole_blocks(splits, outcome, tensor_parallel_size, data_parallel_size, legal)
 
 
 RULE = Rule("SL603", "refined-blocks", "tp-quant-block", "note", "slow", judge)
