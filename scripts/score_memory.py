@@ -25,13 +25,13 @@ from shardlint.findings import Located, Unknown
 from shardlint.layout import Layout, Rank, Sizes, lay_out
 from shardlint.layout.memory import Memory, Options, longest, memory
 from shardlint.layout.overheads import ERAS, GIB
-from shardlint.text import Source
+from shardlint.text import Library, Source
 
 DRIVER_KEEPS_GIB = 0.45
 """Between what torch says of a card, which is what logs print, and what the table of cards has."""
 
 
-class NoFiles:
+class NoFiles(Library):
     """A library without any file: every model comes from the catalogue."""
 
     def sibling(self, path: str) -> Source | Unknown:

@@ -7,10 +7,10 @@ import pytest
 from shardlint.check import Settings, check, read
 from shardlint.deployment import Deployment
 from shardlint.findings import Located, Report, Unknown
-from shardlint.text import Source
+from shardlint.text import Library, Source
 
 
-class Files(dict[str, str]):
+class Files(dict[str, str], Library):
     """A library that is a dict of paths."""
 
     def model(self, model_id: str) -> Unknown:

@@ -9,10 +9,10 @@ from shardlint.facts.geometry import Geometry, read
 from shardlint.facts.models import geometry_of
 from shardlint.facts.tables import rows
 from shardlint.findings import Located, Unknown
-from shardlint.text.source import ModelFiles, Source
+from shardlint.text.source import Library, ModelFiles, Source
 
 
-class Shelf:
+class Shelf(Library):
     """A library that holds what it is given."""
 
     def __init__(self, **files: str) -> None:

@@ -12,17 +12,21 @@ from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Span, Unknown
 from shardlint.text.documents import documents
-from shardlint.text.source import ModelFiles, Source
+from shardlint.text.source import Library, ModelFiles, Source
 
 
 @dataclass
-class Shelf:
+class Shelf(Library):
     """A library that is a dict."""
 
     files: Mapping[str, str]
 
     def sibling(self, path: str) -> Source | Unknown:
         return Source(path, self.files[path]) if path in self.files else Unknown(f"there is no {path}")
+
+    def names_in(self, folder: str) -> tuple[str, ...]:
+        split = [path.rpartition("/") for path in self.files]
+        return tuple(sorted(name for within, _, name in split if within == folder.rstrip("/")))
 
     def model(self, model_id: str) -> ModelFiles | Unknown:
         return Unknown(f"there is no {model_id}")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shardlint import manifests
 from shardlint.findings import Unknown
 from shardlint.text.documents import documents
-from shardlint.text.source import Source
+from shardlint.text.source import Library, Source
 
 KEYS = [
     "spec",
@@ -96,7 +96,7 @@ KINDS = [
 ]
 
 
-class Nothing:
+class Nothing(Library):
     def sibling(self, path: str) -> Unknown:
         return Unknown(f"there is no {path}")
 

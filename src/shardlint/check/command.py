@@ -23,7 +23,7 @@ MOST_NODES = 100_000
 """Beyond any cluster; each is kept on its own."""
 
 
-class OneModel:
+class OneModel(Library):
     """A library that knows one model, under whatever name the command gives it, and no other files."""
 
     def __init__(self, config: Mapping[str, Any], side_files: Mapping[str, Any] | None) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
 from collections.abc import Mapping as MountPaths
 
 from shardlint import manifests
 from shardlint.deployment import ConfigEntry, Launch
 from shardlint.findings import Located, Unknown
-from shardlint.text import Library, Mapping, Node, Source, documents
+from shardlint.text import Library, Mapping, Source, documents
 from shardlint.text.source import Inset, beside
 
 
@@ -31,7 +30,7 @@ class ConfigFiles:
         roots = [document.root for document in parsed.documents if document.root is not None]
         if parsed.problems or len(roots) != 1 or not isinstance(roots[0], Mapping):
             return Unknown(f"{named.value} is no YAML of one mapping", named.span, named.spelled)
-        return tuple(_entries(roots[0]))
+        return manifests.arguments(roots[0])
 
     def _file(self, path: str) -> Source | Unknown:
         inside = manifests.mounted(path, self._source)
@@ -58,17 +57,3 @@ def _on_host(path: str, mounts: MountPaths[str, str]) -> str:
 def normal(path: str) -> str:
     """A path in the one spelling by which files are told apart."""
     return posixpath.normpath(path.replace("\\", "/"))
-
-
-def _entries(root: Mapping) -> Iterator[ConfigEntry]:
-    for key, value in root.items():
-        yield ConfigEntry(Located(key.text, key.span, key.text), _value(value))
-
-
-def _value(node: Node) -> Located[object] | Unknown:
-    from shardlint.text.plain_values import NoPlainValue, plain  # few manifests name such a file
-
-    try:
-        return Located(plain(node), node.span, node.spelled)
-    except NoPlainValue as reason:
-        return Unknown(str(reason), node.span, node.spelled)

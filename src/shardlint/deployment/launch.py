@@ -37,6 +37,8 @@ class Launch(NamedTuple):
     at: Span
     """The first word of the command, or the object's name where none is written."""
     argv: tuple[Word, ...] = ()
+    settings: tuple[ConfigEntry, ...] = ()
+    """Arguments that a controller takes from fields of the manifest and hands to the engine; `argv` wins."""
     entrypoint_of_image: bool = False
     """True where the image's own entrypoint stands before `argv` (Kubernetes `args` without `command`)."""
     env: Mapping[str, Maybe[str]] = NOTHING

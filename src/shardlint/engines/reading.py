@@ -62,6 +62,7 @@ def _command_line(
     era = engine.table.era(Version.parse(version.value) if isinstance(version, Located) else None)
     takes_model = start.command.takes_model
     files = Files(launch.argv[start.first_flag :], engine.file_flags, flags_in)
+    files.entries += launch.settings
     reading = read_flags(files.words, engine.table, era, takes_positional=takes_model)
     if files.entries:
         has_model = bool(reading.positionals or any(flag in reading.values for flag in engine.model_flags))

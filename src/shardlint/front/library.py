@@ -15,13 +15,13 @@ from shardlint.findings import Unknown
 from shardlint.front.files import STANDARD_INPUT, is_inside
 from shardlint.front.models import files_in, read_text
 from shardlint.front.settings import MODELS
-from shardlint.text import ModelFiles, Source
+from shardlint.text import Library, ModelFiles, Source
 
 if TYPE_CHECKING:
     from shardlint.front.shelves import Shelf
 
 
-class DiskLibrary:
+class DiskLibrary(Library):
     """Answers what a check may ask of the disk; each answer is kept, so a model is read once."""
 
     def __init__(
@@ -42,6 +42,7 @@ class DiskLibrary:
         self._models: dict[str, ModelFiles | Unknown] = {}
         self._places: dict[str, str] = {}
         self._siblings: dict[str, Source | Unknown] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """What was read so far, by path, for excerpts."""
@@ -61,10 +62,28 @@ class DiskLibrary:
         return self._siblings[path]
 
     def _read_sibling(self, path: str) -> Source | Unknown:
-        if "\0" in path or not any(is_inside(os.path.realpath(path), root) for root in self._roots):
+        if not self._is_allowed(path):
             return Unknown(f"{path} lies outside of the scanned folders", settle_by="scan the folder that holds it")
         text = read_text(path)
         return text if isinstance(text, Unknown) else Source(path, text)
+
+    def names_in(self, folder: str) -> tuple[str, ...]:
+        """The names of the files in a folder inside the scanned ones, sorted."""
+        if folder not in self._names:
+            self._names[folder] = self._list(folder)
+        return self._names[folder]
+
+    def _list(self, folder: str) -> tuple[str, ...]:
+        if not self._is_allowed(folder):
+            return ()
+        try:
+            with os.scandir(folder or os.curdir) as entries:
+                return tuple(sorted(entry.name for entry in entries if entry.is_file()))
+        except OSError:
+            return ()
+
+    def _is_allowed(self, path: str) -> bool:
+        return "\0" not in path and any(is_inside(os.path.realpath(path), root) for root in self._roots)
 
     def model(self, model_id: str) -> ModelFiles | Unknown:
         """The first of: `--models`, the project's `.shardlint/models`, a folder of that name, the hub's cache."""

@@ -13,9 +13,10 @@ from importlib import import_module
 from itertools import islice
 from typing import NamedTuple, Protocol, cast
 
-from shardlint.deployment import Launch
+from shardlint.deployment import ConfigEntry, Launch
 from shardlint.findings import Problem
 from shardlint.text.documents import Document, kind_of
+from shardlint.text.nodes import Node
 from shardlint.text.source import Fragment, Library, Source
 
 MAX_LAUNCHES = 5_000
@@ -77,6 +78,13 @@ def mounted(path: str, source: Source) -> Fragment | None:
     from shardlint.manifests._mounted import file_of
 
     return file_of(path, source)
+
+
+def arguments(mapping: Node) -> tuple[ConfigEntry, ...]:
+    """The keys of a mapping as an engine reads them that is given it as a file."""
+    from shardlint.manifests._stated import entries
+
+    return entries(mapping, with_nulls=True)
 
 
 def __getattr__(attribute: str) -> tuple[Form, ...]:

@@ -18,7 +18,7 @@ from shardlint.report.text import check_text
 from shardlint.text import Library
 
 
-class Catalogue:
+class Catalogue(Library):
     """A library without files: models are those of the built-in catalogue."""
 
     def model(self, model_id: str) -> Unknown:

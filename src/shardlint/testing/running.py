@@ -17,7 +17,7 @@ from shardlint.testing.pages import Case, Expectation, PageError, read_page
 from shardlint.text import Library, Source
 
 
-class NoModel:
+class NoModel(Library):
     """A library that has nothing."""
 
     def model(self, model_id: str) -> Unknown:

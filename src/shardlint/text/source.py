@@ -147,6 +147,10 @@ class Library(Protocol):
         """A file that a manifest names, by its path; only inside the scanned roots."""
         ...
 
+    def names_in(self, folder: str) -> tuple[str, ...]:
+        """The names of the files in a folder, sorted; none where it is not there or lies outside of the roots."""
+        return ()
+
     def model(self, model_id: str) -> ModelFiles | Unknown:
         """The files of a model by the id or path that the engine is given; never over the network."""
         ...
