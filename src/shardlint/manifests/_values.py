@@ -15,6 +15,8 @@ NO_ENV: Mapping[str, Maybe[str]] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 _PLACEHOLDER = re.compile(r"\$\{\w+\}|\$[A-Z_][A-Z0-9_]*\b")
 """What envsubst and OpenShift templates fill in; Kubernetes itself knows only `$(NAME)`."""
+_ESCAPED_DOLLAR = "${DOLLAR}"
+"""How templates for envsubst write a dollar sign that is to stay (`DOLLAR='$'`)."""
 _UNSET = re.compile(r"\$\([A-Za-z_][\w.-]*\)")
 """A reference that was not replaced: its variable comes from another file, or was forgotten."""
 
@@ -55,6 +57,8 @@ def fragment_of(scalar: Scalar, env: Mapping[str, Maybe[str]]) -> Fragment:
     fragment = scalar.fragment()
     if "$" not in fragment.text:
         return fragment
+    if _ESCAPED_DOLLAR in fragment.text:
+        fragment = _with_dollars(fragment)
     whole = _REFERENCE.fullmatch(fragment.text)
     if whole is not None and (value := _where_written(env.get(whole.group(1) or ""), fragment)) is not None:
         return value
@@ -64,6 +68,17 @@ def fragment_of(scalar: Scalar, env: Mapping[str, Maybe[str]]) -> Fragment:
         out.extend(fragment.part(at, reference.start()))
         at = reference.end()
         _refer(fragment, reference, env, out)
+    out.extend(fragment.part(at, len(fragment.text)))
+    return out.fragment()
+
+
+def _with_dollars(fragment: Fragment) -> Fragment:
+    out = Splice(fragment)
+    at = 0
+    while (found := fragment.text.find(_ESCAPED_DOLLAR, at)) >= 0:
+        out.extend(fragment.part(at, found))
+        out.replace(fragment, found, found + len(_ESCAPED_DOLLAR), "$")
+        at = found + len(_ESCAPED_DOLLAR)
     out.extend(fragment.part(at, len(fragment.text)))
     return out.fragment()
 

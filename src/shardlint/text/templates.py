@@ -28,6 +28,8 @@ _CONTROLS: Final = frozenset(("if", "else", "end", "range", "with", "define", "b
 _BEGIN: Final = frozenset(("if", "range", "with", "define", "block", "for", "macro", "call", "filter", "raw"))
 _ELSE: Final = frozenset(("else", "elif"))
 _BLOCK_HEADER = re.compile(r"(?:^|[ \t:-])[|>][-+]?(\d?)[-+]?[ \t]*(?:#.*)?$")
+_UNQUOTED = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|(\$\{[A-Za-z_][^{}\s]*\})")
+"""Quoted text, or (group 1) a placeholder outside of it."""
 _KEY = re.compile(r"[ ]*(?:- +)*")
 
 
@@ -62,6 +64,29 @@ def mask(text: str) -> Masked:
     return Masked(
         _Masker(text, actions).masked(), [(action.start, action.end) for action in actions], _conditions(actions)
     )
+
+
+def with_placeholders(masked: Masked, start: int, end: int) -> Masked:
+    """Masks `${NAME}` of envsubst too, between two places: in `{ a: ${NAME} }` YAML takes the brace for its own.
+
+    What stands in quotes or in a block scalar is text to YAML anyway, and is left to whoever reads the value.
+    """
+    text, found = masked.text, []
+    lines = _Masker("", [])
+    at = start
+    while at < end:
+        newline = text.find("\n", at, end)
+        line_end = end if newline < 0 else newline + 1
+        line = text[at:line_end]
+        lines.follow(line)
+        if "${" in line and not lines.in_block and not line.lstrip().startswith("#"):
+            found += [(at + match.start(1), at + match.end(1)) for match in _UNQUOTED.finditer(line) if match[1]]
+        at = line_end
+    out, here = [], 0
+    for first, last in found:
+        out += [text[here:first], MASK * (last - first)]
+        here = last
+    return masked._replace(text="".join([*out, text[here:]]), pieces=sorted([*masked.pieces, *found]))
 
 
 def _actions(text: str) -> Iterator[Action]:
@@ -167,7 +192,7 @@ class _Masker:
         alone = bool(actions) and not "".join(rest).strip()
         if not alone:
             line = self._replaced(at, end, actions)
-            self._follow(line)
+            self.follow(line)
             return line
         return self._alone(at, end, actions)
 
@@ -180,7 +205,12 @@ class _Masker:
         out.append(self._text[here:end])
         return "".join(out)
 
-    def _follow(self, line: str) -> None:
+    @property
+    def in_block(self) -> bool:
+        """Whether the line that was followed last is text of a block scalar."""
+        return self._block is not None and bool(self._block.indent)
+
+    def follow(self, line: str) -> None:
         """Keeps track of where a block scalar begins and ends."""
         content = line.strip()
         if not content:

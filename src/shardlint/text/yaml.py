@@ -106,8 +106,25 @@ def _one_by_one(source: Source, masked: templates.Masked, start: int) -> Parsed:
         try:
             found.extend(_composed(source, masked, first, last))
         except _UNREADABLE as error:
-            problems.append(_problem(source, masked, first, last, error))
+            filled_in = _with_placeholders(source, masked, first, last)
+            if filled_in is None:
+                problems.append(_problem(source, masked, first, last, error))
+            else:
+                found.extend(filled_in)
     return Parsed(tuple(found), tuple(problems))
+
+
+def _with_placeholders(source: Source, masked: templates.Masked, start: int, end: int) -> list[Document] | None:
+    """The documents of a stretch that envsubst makes YAML of; None where placeholders are not what breaks it."""
+    if "${" not in masked.text[start:end]:
+        return None
+    try:
+        found = list(_composed(source, templates.with_placeholders(masked, start, end), start, end))
+    except _UNREADABLE:
+        return None
+    roots = [document.root for document in found if document.root is not None]
+    is_compose = any(root.get("services") is not None and root.get("apiVersion") is None for root in roots)
+    return None if is_compose else found  # Compose has placeholders too, and reads the YAML before it fills them in
 
 
 def _stretches(text: str, start: int) -> Iterator[tuple[int, int]]:
