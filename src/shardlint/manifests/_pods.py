@@ -45,7 +45,7 @@ def container_launches(
     entrypoint, arguments = (fragments(container.get(part), env) for part in ("command", "args"))
     cards = _devices.added([part for part in _requests(container, spec, document) if part is not None])
     shared = base._replace(
-        image=_image(container),
+        image=image_of(container.get("image")),
         gpu=_cards.named(spec) or _resources.device_name(container),
         unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
     )
@@ -89,6 +89,6 @@ def _requests(container: Mapping, spec: Mapping, document: Document) -> Iterator
     yield _claims.claimed(container, spec, document)
 
 
-def _image(container: Mapping) -> Maybe[str] | None:
-    image = container.get("image")
+def image_of(image: Node | None) -> Maybe[str] | None:
+    """An image as written; None where none is."""
     return value_of(image) if isinstance(image, Scalar) and not image.is_null else None
