@@ -9,7 +9,7 @@ from shardlint.findings import Problem
 from shardlint.text.nodes import Node
 from shardlint.text.source import Fragment, Source
 
-Kind = Literal["yaml", "shell", "dockerfile"]
+Kind = Literal["yaml", "shell", "dockerfile", "properties"]
 
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm")
 YAML_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".tpl", ".j2", ".gotmpl", ".tmpl", "template")
@@ -21,7 +21,7 @@ _YAML_START = r"(?:\s*(?:#[^\n]*)?\n)*(?:---(?:\s|$)|%YAML|[\"']?[\w./-]+[\"']?\
 
 
 class Document(NamedTuple):
-    """One YAML or JSON document (`root`, None where it is empty), one shell script (`script`), or one Dockerfile."""
+    """One YAML or JSON document (`root`, None where it is empty), one shell script (`script`), or one file as it is."""
 
     source: Source
     kind: Kind
@@ -50,6 +50,8 @@ def kind_of(source: Source) -> Kind | None:
         return "shell"
     if path.endswith(YAML_SUFFIXES):
         return "yaml"
+    if path.endswith(".properties"):
+        return "properties"
     head = source.text[:4096].removeprefix("\ufeff")
     if head.startswith("#!"):
         return "shell" if re.match(_SHEBANG, head) else None
@@ -66,7 +68,7 @@ def documents(source: Source) -> Parsed:
     kind = kind_of(source)
     if kind is None:
         return Parsed()
-    if kind == "dockerfile":
+    if kind in ("dockerfile", "properties"):
         return Parsed((Document(source, kind),))
     if kind == "shell":
         return Parsed((Document(source, "shell", script=Fragment.whole(source)),))
