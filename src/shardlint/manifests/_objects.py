@@ -8,16 +8,13 @@ from functools import lru_cache
 from shardlint.findings import Span
 from shardlint.text.documents import Document, documents
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
-from shardlint.text.source import Library, Source
-from shardlint.text.source import beside as path_beside
+from shardlint.text.source import Source
 
 YAML_FILES = (
     "*.yaml", "*.yml", "*.json", "*.yaml-template", "*.yml-template", "*.yaml.template", "*.yml.template",
     "*.yaml.tpl", "*.yml.tpl", "*.yaml.tmpl", "*.yml.tmpl", "*.yaml.j2", "*.yml.j2", "*.yaml.gotmpl",
 )  # fmt: skip
 """Names that files of Kubernetes objects have, and templates of them."""
-MAX_NEIGHBOURS = 200
-"""Files of a folder that are searched for an object; one whose text does not have its name is not parsed."""
 
 
 def text(node: Node | None) -> str:
