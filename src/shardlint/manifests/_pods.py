@@ -7,7 +7,7 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
-from shardlint.manifests import _cards, _claims, _devices, _resources
+from shardlint.manifests import _card_names, _cards, _claims, _devices, _resources
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import name, place, text
@@ -46,7 +46,7 @@ def container_launches(
     cards = _devices.added([part for part in _requests(container, spec, document) if part is not None])
     shared = base._replace(
         image=image_of(container.get("image")),
-        gpu=_cards.named(spec) or _resources.device_name(container),
+        gpu=_cards.named(spec) or _resources.device_name(container) or base.gpu,
         unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
     )
     for command in mounted.commands(started(entrypoint, arguments, env, word), document):
@@ -57,6 +57,9 @@ def container_launches(
             entrypoint_of_image=command.entrypoint_of_image,
             gpus_per_pod=_devices.usable(cards, command.env),
             conditional=command.conditional,
+            cards=_card_names.usable(_card_names.of_count(cards), command.env),
+            together=f"{shared.unit} {command.stage}",
+            background=command.background,
         )
 
 
