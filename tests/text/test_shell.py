@@ -183,6 +183,12 @@ def test_commands_in_branches_say_so():
     assert [command.conditional for command in found] == [False, False, True, False, True]
 
 
+def test_a_command_is_told_that_its_script_does_not_wait_for():
+    text = "a > log 2>&1 &\n( b & )\nnohup bash -c 'c' &\nd && e &\nf() { g; }\nf &\nfor x in 1 2; do h & done\ni; j"
+    found = read(text).commands
+    assert [value(command.words[0]) for command in found if not command.background] == ["i", "j"]
+
+
 def place(word):
     return (word.span.line, word.span.column, word.span.end_column, word.spelled)
 

@@ -62,6 +62,12 @@ class Launch(NamedTuple):
     """Files and folders of the host, by the path at which the container has them."""
     conditional: bool = False
     """Whether the command stands in a branch or loop of its script, so that it may not run."""
+    cards: tuple[str, ...] | None = None
+    """The host's names of the cards that it can use, in its own order; None where the file does not tell."""
+    together: str = ""
+    """Launches with the same non-empty text share the cards of one host and may run at the same time."""
+    background: bool = False
+    """Whether what starts it goes on at once, so that later launches run beside it."""
 
 
 class Server(NamedTuple):

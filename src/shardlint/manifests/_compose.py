@@ -7,8 +7,8 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices, _mounts
-from shardlint.manifests._compose_cards import reserved
+from shardlint.manifests import _card_names, _devices, _mounts
+from shardlint.manifests._compose_cards import reserved, reserved_names
 from shardlint.manifests._compose_service import Project, Service, bases
 from shardlint.manifests._dotenv import raw_variables_of, variables_of
 from shardlint.manifests._objects import text
@@ -31,10 +31,12 @@ def launches_of(services: Mapping, form: str, document: Document, library: Libra
 def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
     env = _environment(service)
     cards = _devices.from_runtime(reserved(service, env), env)
+    names = _card_names.from_runtime(reserved_names(service), env)
     copies = service.word("deploy", "replicas") or service.word("scale")
-    base = base._replace(mounts=_mounts.of_service(service))
+    base = base._replace(mounts=_mounts.of_service(service), together=f"profiles {_profiles(service)}")
     shared = base._replace(image=service.word("image"), replicas=_devices.count(copies) if copies else None)
-    for command in started(service.fragments("entrypoint"), service.fragments("command"), env):
+    commands = tuple(started(service.fragments("entrypoint"), service.fragments("command"), env))
+    for command in commands:
         yield shared._replace(
             at=command.at or base.at,
             argv=command.argv,
@@ -42,7 +44,14 @@ def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
             entrypoint_of_image=command.entrypoint_of_image,
             gpus_per_pod=_devices.usable(cards, command.env),
             conditional=command.conditional,
+            cards=_card_names.usable(names, command.env),
+            background=command.background or command is commands[-1],
         )
+
+
+def _profiles(service: Service) -> list[str]:
+    """Services of the same profiles are started together; of others it is not known."""
+    return sorted(word.value if isinstance(word, Located) else word.spelled for word in service.words("profiles"))
 
 
 def _environment(service: Service) -> dict[str, Maybe[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices, _docker
+from shardlint.manifests import _card_names, _devices, _docker
 from shardlint.manifests._compose_service import Project, Service
 from shardlint.manifests._objects import text
 from shardlint.text.nodes import Node, Sequence
@@ -27,6 +27,30 @@ def reserved(service: Service, env: Mapping[str, Maybe[str]]) -> Maybe[int] | No
     if mapped is None and isinstance(runtime, Located) and runtime.value == "nvidia":
         return _devices.from_runtime(_docker.all_of_host(runtime), env)
     return mapped
+
+
+def reserved_names(service: Service) -> _card_names.Names | None:
+    """The cards by name; None where they are not known."""
+    for path in _REQUESTS:
+        node = service.get(*path)
+        if (word := service.project.word(node)) is not None:
+            return _card_names.of_gpus_option(word)
+        for entry in node if isinstance(node, Sequence) else ():
+            if _of_request(entry, service.project) is not None:
+                return _names(entry, service.project)
+    runtime = service.word("runtime")
+    if isinstance(runtime, Located) and runtime.value == "nvidia":
+        return _card_names.EVERY
+    return _card_names.of_devices(service.words("devices"))
+
+
+def _names(entry: Node, project: Project) -> _card_names.Names | None:
+    ids = entry.get("device_ids")
+    if not isinstance(ids, Sequence):
+        return _card_names.of_count(_of_request(entry, project))
+    words = [word for node in ids if (word := project.word(node)) is not None]
+    known = [word.value.rpartition("=")[2] for word in words if isinstance(word, Located)]
+    return tuple(dict.fromkeys(known)) if len(known) == len(words) else None
 
 
 def _of_requests(node: Node | None, project: Project) -> list[Maybe[int]]:

@@ -19,7 +19,7 @@ RUNTIME_DEVICES = ("NVIDIA_VISIBLE_DEVICES", "HABANA_VISIBLE_DEVICES")
 """Read by the container runtime: they say what the container gets."""
 ALL_OF_HOST = "all cards of the host, whose number is not in this file"
 _EVERYTHING = ("all", "")
-_NOTHING = ("none", "void", "-1", "NoDevFiles")
+NOTHING = ("none", "void", "-1", "NoDevFiles")
 
 
 def count(word: Maybe[str]) -> Maybe[int]:
@@ -39,7 +39,7 @@ def listed(word: Maybe[str]) -> Maybe[int]:
     text = word.value.strip().strip("\"'")
     if text.lower() in _EVERYTHING:
         return Unknown(ALL_OF_HOST, word.span, word.spelled, settle_by="--hardware")
-    if text in _NOTHING:
+    if text in NOTHING:
         return word.with_value(0)
     entries = {entry.strip() for entry in text.split(",") if entry.strip()}
     return Located(len(entries), word.span, word.spelled, "derived", f"the entries of {text}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shardlint.deployment import Word
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices, _docker
+from shardlint.manifests import _card_names, _devices, _docker
 from shardlint.text.source import Source
 
 PROGRAMS = frozenset({"docker", "podman", "nerdctl"})
@@ -39,6 +39,7 @@ _SWITCHES = frozenset(
 )
 """Long options that take no word; all others take the next one."""
 _SHORT_SWITCHES = frozenset("ditPq")
+_DETACHED = re.compile(r"--detach(?:=true)?|-[itPq]*d[itPq]*")
 _NAMED_FOR_OPTIONS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|ENV|VOL|MOUNT|[@*]", re.IGNORECASE)
 
 
@@ -47,6 +48,7 @@ class DockerRun:
 
     def __init__(self) -> None:
         self.options: dict[str, list[Word]] = {}
+        self.detached = False
         self.image: Word | None = None
         self.argv: tuple[Word, ...] = ()
         """The words after the image."""
@@ -79,6 +81,16 @@ class DockerRun:
             env[name] = after(word, len(name) + 1) if equals else outer.get(name, _of_caller(word))
         return env
 
+    def card_names(self, env: Mapping[str, Maybe[str]]) -> _card_names.Names | None:
+        """The same cards by name; None where they are not known."""
+        asked, runtime = self.last("gpus"), self.last("runtime")
+        given = _card_names.of_devices(self.options.get("device", []))
+        if asked is not None:
+            given = _card_names.of_gpus_option(asked)
+        elif given is None and isinstance(runtime, Located) and runtime.value == "nvidia":
+            given = _card_names.EVERY
+        return _card_names.usable(_card_names.from_runtime(given, env), env)
+
     def cards(self, env: Mapping[str, Maybe[str]]) -> Maybe[int] | None:
         """The cards that the container gets; None where nothing gives it any."""
         asked = self.last("gpus")
@@ -109,6 +121,7 @@ def read(words: Sequence[Word]) -> DockerRun | None:
 def _step(run: DockerRun, words: Sequence[Word], place: int) -> int:
     """Reads the option at a place, or the image; returns the next place."""
     word, text = words[place], text_of(words[place])
+    run.detached = run.detached or _DETACHED.fullmatch(text) is not None
     if text.startswith("--"):
         name, equals, _ = text[2:].partition("=")
         value = after(word, len(name) + 3) if equals else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from shardlint.findings import Located
 from shardlint.manifests._objects import kind, objects_of_file
-from shardlint.manifests._started import SHELLS, Started, first_word
+from shardlint.manifests._started import SHELLS, Started, first_word, stages
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Scalar
 from shardlint.text.source import Fragment, Source
@@ -21,10 +21,11 @@ def commands(started: Iterable[Started], document: Document) -> Iterator[Started
             continue
         from shardlint.text import shell  # few manifests bring scripts
 
-        for inner in shell.read(script, command.env).commands:
+        found = shell.read(script, command.env).commands
+        for inner, stage in zip(found, stages(found), strict=True):
             if inner.words:
-                env = {**command.env, **inner.env}
-                yield Started(inner.words, env, first_word(inner), conditional=inner.conditional or command.conditional)
+                env, conditional = {**command.env, **inner.env}, inner.conditional or command.conditional
+                yield Started(inner.words, env, first_word(inner), False, conditional, inner.background, stage)
 
 
 def _script(command: Started, document: Document) -> Fragment | None:

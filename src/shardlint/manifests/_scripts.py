@@ -8,8 +8,8 @@ from functools import partial
 from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.findings import Problem, Unknown
-from shardlint.manifests import _devices, _docker_run, _mounts
-from shardlint.manifests._started import first_word, script_index
+from shardlint.manifests import _card_names, _devices, _docker_run, _mounts
+from shardlint.manifests._started import first_word, script_index, stages
 from shardlint.text import shell
 from shardlint.text.source import Fragment, Library, Source, beside
 
@@ -21,9 +21,9 @@ def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launc
     files = partial(_beside, script.source, library)
     read = shell.read(script, {}, files=files)
     yield from read.problems
-    for command in read.commands:
+    for command, stage in zip(read.commands, stages(read.commands), strict=True):
         if command.words:
-            yield from _of_command(command, base, files)
+            yield from _of_command(command, base._replace(together=f"{name} {stage}"), files)
         for heredoc in command.heredocs:
             yield from _inside(heredoc, library)
 
@@ -33,10 +33,17 @@ def _beside(script: Source, library: Library, path: str) -> Source | Unknown:
 
 
 def _of_command(command: shell.Command, base: Launch, files: shell.Files) -> Iterator[Launch]:
-    base = base._replace(at=first_word(command), argv=command.words, env=command.env, conditional=command.conditional)
+    base = base._replace(
+        at=first_word(command),
+        argv=command.words,
+        env=command.env,
+        conditional=command.conditional,
+        background=command.background,
+    )
     run = _docker_run.read(command.words)
     if run is None:
-        yield base._replace(gpus_per_pod=_devices.usable(None, base.env))
+        cards = _card_names.usable(_card_names.EVERY, base.env)
+        yield base._replace(gpus_per_pod=_devices.usable(None, base.env), cards=cards)
     else:
         yield from _of_container(run, command, base, files)
 
@@ -48,7 +55,15 @@ def _of_container(
     env = run.environment(command.env, files)
     given = run.cards(env)
     unit = f"{base.unit}:{base.at.line}:{base.at.column}"
-    base = base._replace(unit=unit, env=env, image=run.image, gpus_per_pod=given, mounts=_mounts.of_docker_run(run))
+    base = base._replace(
+        unit=unit,
+        env=env,
+        image=run.image,
+        gpus_per_pod=given,
+        mounts=_mounts.of_docker_run(run),
+        cards=run.card_names(env),
+        background=base.background or run.detached,
+    )
     place = script_index([_docker_run.text_of(word) for word in run.words])
     script = None if place is None else run.first + place - (len(run.words) - len(run.argv))
     if script is None or not run.first <= script < len(command.texts):
@@ -57,8 +72,13 @@ def _of_container(
     for inner in shell.read(command.texts[script], env, command.texts[script + 2 :]).commands:
         if inner.words:
             surroundings = {**env, **inner.env}
-            cards = _devices.usable(given, surroundings)
-            yield base._replace(at=first_word(inner), argv=inner.words, env=surroundings, gpus_per_pod=cards)
+            yield base._replace(
+                at=first_word(inner),
+                argv=inner.words,
+                env=surroundings,
+                gpus_per_pod=_devices.usable(given, surroundings),
+                cards=_card_names.usable(base.cards, inner.env),
+            )
 
 
 def _inside(heredoc: Fragment, library: Library) -> Iterator[Launch]:

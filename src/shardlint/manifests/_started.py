@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from shardlint.deployment import Word
-from shardlint.findings import Maybe, Span
+from shardlint.findings import Located, Maybe, Span
 from shardlint.manifests._splices import word_of
 from shardlint.text.source import Fragment
 
@@ -18,6 +18,7 @@ SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
 _INITS = re.compile(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
 """Small inits, and their options, that do nothing but start the words after them."""
 _OPTIONS_WITH_NAME = frozenset({"-o", "+o", "-O", "+O"})
+_ENDERS = frozenset({"kill", "pkill", "killall", "wait", "fuser"})
 _SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
 
 
@@ -29,6 +30,9 @@ class Started(NamedTuple):
     at: Span | None
     entrypoint_of_image: bool = False
     conditional: bool = False
+    background: bool = False
+    stage: int = 0
+    """Of its script: what ended before a stage began runs beside nothing in it."""
 
 
 def started(
@@ -43,13 +47,35 @@ def started(
     if script is not None:
         from shardlint.text import shell  # most containers name their words, and need no shell
 
-        for command in shell.read(words[script], env, words[script + 2 :]).commands:
+        commands = shell.read(words[script], env, words[script + 2 :]).commands
+        for command, stage in zip(commands, stages(commands), strict=True):
             if command.words:
                 surroundings = {**env, **command.env}
-                yield Started(command.words, surroundings, first_word(command), conditional=command.conditional)
+                at, conditional = first_word(command), command.conditional
+                yield Started(command.words, surroundings, at, False, conditional, command.background, stage)
         return
     argv = tuple(word(fragment) for fragment in words)
     yield Started(argv, env, argv[0].span if argv else None, entrypoint_of_image=not entrypoint)
+
+
+def stages(commands: Sequence[Command]) -> Iterator[int]:
+    """For each command of a script the number of its stage: one ends where commands before it are stopped."""
+    stage = 0
+    seen: set[str] = set()
+    for command in commands:
+        words = [word.value if isinstance(word, Located) else "" for word in command.words]
+        stage += _stops_others(words, seen)
+        seen.update(words)
+        yield stage
+
+
+def _stops_others(words: Sequence[str], seen: set[str]) -> bool:
+    """Whether a command ends others or waits for them; a container only if its name was given before."""
+    if words[:1] and words[0].rpartition("/")[2] in _ENDERS:
+        return True
+    if len(words) < 2 or words[0] not in ("docker", "podman", "nerdctl") or words[1] not in ("stop", "rm", "kill"):
+        return "down" in words[1:4] and "compose" in "".join(words[:2])
+    return any(word in seen or not word for word in words[2:] if not word.startswith("-"))
 
 
 def first_word(command: Command) -> Span:

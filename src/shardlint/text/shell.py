@@ -65,6 +65,8 @@ class Command(NamedTuple):
     """Bodies of its here-documents as written."""
     conditional: bool = False
     """Whether it stands in a branch or loop, or after `||`, so that it may not run."""
+    background: bool = False
+    """Whether the script goes on while it runs (`&`)."""
     texts: tuple[Fragment, ...] = ()
     """Each word once more as a text that can be read in turn (the script in `docker run IMAGE bash -c '...'`)."""
 
@@ -178,6 +180,7 @@ class _Reader:
         self._scripts = scripts
         self._depth = 0
         self._conditions = 0
+        self._background = 0
         self._functions: dict[str, Node] = {}
         self._called: set[str] = set()
         self._active: set[str] = set()
@@ -252,7 +255,10 @@ class _Reader:
             elif child.is_named and child.type != "comment":
                 self._loose(loose)
                 loose = []
+                beside = child.next_sibling is not None and child.next_sibling.type == "&"
+                self._background += beside
                 self._statement(child)
+                self._background -= beside
         self._loose(loose)
 
     def _loose(self, nodes: Sequence[Node]) -> None:
@@ -573,7 +579,8 @@ class _Reader:
             span,
             heredocs,
             self._conditions > 0,
-            tuple(as_fragment(word.value, self.fragment.source) for word in words),
+            background=self._background > 0,
+            texts=tuple(as_fragment(word.value, self.fragment.source) for word in words),
         )
         self._run.commands.append(command)
 
@@ -610,6 +617,7 @@ class _Reader:
     def _nested(self, fragment: Fragment, variables: Variables) -> None:
         reader = _Reader(fragment, variables, self._run, self._scripts + 1)
         reader._conditions = self._conditions
+        reader._background = self._background
         reader._depth = self._depth
         reader.script()
 
