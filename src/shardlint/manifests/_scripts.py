@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from shardlint import manifests
-from shardlint.deployment import Launch
+from shardlint.deployment import Launch, Word
+from shardlint.deployment.launch import NOTHING
 from shardlint.findings import Problem, Unknown
-from shardlint.manifests import _card_names, _devices, _docker_run, _mounts
+from shardlint.manifests import _card_names, _devices, _docker_run, _mounts, _submitted, _wrappers
 from shardlint.manifests._started import first_word, script_index, stages
 from shardlint.text import shell
 from shardlint.text.source import Fragment, Library, Source, beside
 
+Step = tuple[Launch | Problem, _wrappers.Options]
+"""A launch, and the options of the `srun` that it runs under."""
 
-def launches_of(script: Fragment, form: str, library: Library) -> Iterator[Launch | Problem]:
+MOST_WRAPPERS = 6
+"""`ssh host "srun bash -c '...'"`: scripts inside one another that are followed."""
+
+
+def launches_of(
+    script: Fragment, form: str, library: Library, env: Mapping[str, Word] = NOTHING
+) -> Iterator[Launch | Problem]:
     """The launches of every command, each named after the file, and what of the script could not be read."""
+    return (launch for launch, _ in steps_of(script, form, library, env))
+
+
+def steps_of(script: Fragment, form: str, library: Library, env: Mapping[str, Word] = NOTHING) -> Iterator[Step]:
+    """The same with the options of each launch's `srun`. `env` is what is set before the script starts."""
     name = script.source.path.replace("\\", "/").rpartition("/")[2]
     base = Launch(name, "script", form, script.span(0, 0), unit=name)
     files = partial(_beside, script.source, library)
-    read = shell.read(script, {}, files=files)
-    yield from read.problems
+    read = shell.read(script, env, files=files)
+    for problem in read.problems:
+        yield problem, {}
     for command, stage in zip(read.commands, stages(read.commands), strict=True):
         if command.words:
             yield from _of_command(command, base._replace(together=f"{name} {stage}"), files)
         for heredoc in command.heredocs:
-            yield from _inside(heredoc, library)
+            for launch in _inside(heredoc, library):
+                yield launch, {}
 
 
 def _beside(script: Source, library: Library, path: str) -> Source | Unknown:
     return library.sibling(beside(script.path, path))
 
 
-def _of_command(command: shell.Command, base: Launch, files: shell.Files) -> Iterator[Launch]:
+def _of_command(
+    command: shell.Command, base: Launch, files: shell.Files, around: _wrappers.Options = NOTHING, depth: int = 0
+) -> Iterator[Step]:
+    """A command behind the programs that run it; the commands of the script that they hand to a shell."""
     base = base._replace(
         at=first_word(command),
         argv=command.words,
@@ -40,12 +59,44 @@ def _of_command(command: shell.Command, base: Launch, files: shell.Files) -> Ite
         conditional=command.conditional,
         background=command.background,
     )
-    run = _docker_run.read(command.words)
-    if run is None:
-        cards = _card_names.usable(_card_names.EVERY, base.env)
-        yield base._replace(gpus_per_pod=_devices.usable(None, base.env), cards=cards)
+    wrapped = _wrappers.unwrapped(command.words)
+    options = {**around, **wrapped.options}
+    base = base._replace(
+        image=wrapped.image or base.image,
+        cards=_card_names.usable(_card_names.EVERY, base.env),
+        together="" if wrapped.names else base.together,
+    )
+    script = _script_within(command, wrapped)
+    if script is not None and depth < MOST_WRAPPERS:
+        for inner in shell.read(script, _seen_by(wrapped, command), None, files).commands:
+            if inner.words:
+                again = inner._replace(conditional=inner.conditional or command.conditional)
+                yield from _of_command(again, base, files, options, depth + 1)
+        return
+    inside = command._replace(words=command.words[wrapped.start :], texts=command.texts[wrapped.start :])
+    run = _docker_run.read(inside.words)
+    if (submitted := _submitted.read(inside, base)) is not None:
+        yield submitted, options
+    elif run is not None:
+        yield from ((launch, options) for launch in _of_container(run, inside, base, files))
     else:
-        yield from _of_container(run, command, base, files)
+        yield base._replace(argv=inside.words, gpus_per_pod=_devices.usable(None, base.env)), options
+
+
+def _script_within(command: shell.Command, wrapped: _wrappers.Wrapped) -> Fragment | None:
+    """The text that programs before it give to a shell (`srun bash -c TEXT`, `ssh host TEXT`)."""
+    if not wrapped.names:
+        return None
+    texts = command.texts[wrapped.start :]
+    if wrapped.joins:
+        return shell.joined(texts)
+    place = script_index([text.text for text in texts])
+    return None if place is None else texts[place]
+
+
+def _seen_by(wrapped: _wrappers.Wrapped, command: shell.Command) -> Mapping[str, Word]:
+    """The variables of the script inside: another host has its own."""
+    return NOTHING if "ssh" in wrapped.names else command.env
 
 
 def _of_container(

@@ -15,7 +15,7 @@ FILES = ("*.sh", "*.bash")
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every command of a script, each named after the file."""
-    if document.script is None:
+    if document.script is None or "#SBATCH" in document.script.text:
         return
     from shardlint.manifests._scripts import launches_of  # only scripts need it
 

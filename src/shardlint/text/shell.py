@@ -110,6 +110,22 @@ def read(
     return Script(tuple(run.commands), MappingProxyType(after), tuple(run.problems))
 
 
+def joined(texts: Sequence[Fragment]) -> Fragment:
+    """Several words as one text with a blank between each, as `ssh` and `eval` make of theirs."""
+    characters: list[str] = []
+    offsets: list[int] = []
+    holes: dict[int, Unknown] = {}
+    for text in texts:
+        if offsets:
+            characters.append(" ")
+            offsets.append(offsets[-1])
+        holes.update({at + len(offsets): hole for at, hole in text.holes.items()})
+        characters.append(text.text)
+        offsets.extend(text.offsets[:-1])
+    end = texts[-1].offsets[-1]
+    return Fragment("".join(characters), texts[0].source, [*offsets, end], holes)
+
+
 def _verbatim(text: Fragment) -> Value:
     piece = Piece(text.text, text.source, 0, 0, text.offsets[:-1], quoted=True)
     return (piece.cut(0, len(text.text)),)
