@@ -56,14 +56,15 @@ def _judged(
     said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments, shared)
-        said += _said_of(deployment, facts, wanted)
+        said += said_of(deployment, facts, wanted)
     findings = sorted(
         {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)
     )
     return findings, [item for item in said if isinstance(item, NotChecked)]
 
 
-def _said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
+def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
+    """All that the wanted rules say of one deployment, each finding as often as it is said."""
     if not facts.engine.judged:
         reason = f"layouts of {facts.engine.label} are read and not judged"
         return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]

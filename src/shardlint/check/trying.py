@@ -1,0 +1,50 @@
+"""Other layouts of one deployment, judged by the rules that judge its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from shardlint.check.facts import DeploymentFacts
+from shardlint.check.run import said_of
+from shardlint.check.settings import Settings
+from shardlint.check.sharing import Shared
+from shardlint.deployment import Deployment
+from shardlint.findings import Finding, Located, NotChecked
+from shardlint.text import Library
+
+
+class Tried(NamedTuple):
+    """What the rules say of one layout, and the facts that they asked for."""
+
+    facts: DeploymentFacts
+    findings: tuple[Finding, ...]
+    not_checked: tuple[NotChecked, ...]
+
+
+class Trial:
+    """Layouts of one deployment; what they have in common (model, rows) is worked out once."""
+
+    def __init__(self, deployment: Deployment, library: Library, settings: Settings) -> None:
+        self.deployment = deployment
+        self._library = library
+        self._settings = settings
+        self._shared = Shared()
+        self._rules = [rule for rule in settings.registry.rules if settings.wants(rule)]
+
+    def facts(self, knobs: Mapping[str, Any]) -> DeploymentFacts:
+        """The facts of the deployment with other values of some knobs; None leaves a knob unwritten."""
+        changed = {**self.deployment.knobs, **{name: Located(value) for name, value in knobs.items()}}
+        kept = {name: value for name, value in changed.items() if knobs.get(name, ...) is not None}
+        deployment = self.deployment._replace(knobs=kept)
+        return DeploymentFacts(deployment, self._library, self._settings, shared=self._shared)
+
+    def of(self, knobs: Mapping[str, Any]) -> Tried:
+        """The same, judged by every rule that the settings want."""
+        facts = self.facts(knobs)
+        said = said_of(facts.deployment, facts, self._rules)
+        return Tried(
+            facts,
+            tuple(dict.fromkeys(item for item in said if isinstance(item, Finding))),
+            tuple(item for item in said if isinstance(item, NotChecked)),
+        )

@@ -1,0 +1,88 @@
+"""Every layout that a number of GPUs can have, before anything is asked about the model's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Machines(NamedTuple):
+    """Equal nodes."""
+
+    gpus_per_node: int
+    nodes: int
+
+    @property
+    def gpus(self) -> int:
+        return self.gpus_per_node * self.nodes
+
+
+class Candidate(NamedTuple):
+    """One layout. `data_parallel_size` are the copies of one replica, which has TP x PP ranks on `nnodes` nodes."""
+
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    data_parallel_size: int
+    nnodes: int
+    """Nodes that one replica is spread over."""
+    enable_expert_parallel: bool = False
+    decode_context_parallel_size: int = 1
+    data_parallel_size_local: int | None = None
+    """Copies on each node, where they are on several."""
+
+    @property
+    def replica_size(self) -> int:
+        return self.tensor_parallel_size * self.pipeline_parallel_size
+
+    @property
+    def world_size(self) -> int:
+        return self.replica_size * self.data_parallel_size
+
+    def knobs(self) -> dict[str, Any]:
+        """The engine's options; None for one that is left unwritten."""
+        return {
+            "tensor_parallel_size": self.tensor_parallel_size,
+            "pipeline_parallel_size": self.pipeline_parallel_size,
+            "data_parallel_size": self.data_parallel_size,
+            "enable_expert_parallel": self.enable_expert_parallel,
+            "decode_context_parallel_size": self.decode_context_parallel_size,
+            "data_parallel_size_local": self.data_parallel_size_local,
+            "nnodes": self.nnodes if self.nnodes > 1 else None,
+        }
+
+
+def candidates(
+    machines: Machines, *, layers: int | None, has_experts: bool, key_value_heads: int | None
+) -> Iterator[Candidate]:
+    """All layouts that use as many GPUs as their replica allows; `key_value_heads` is 1 for a latent cache."""
+    for replica, nnodes in _replicas(machines):
+        for tensor in range(1, replica + 1):
+            pipeline = replica // tensor
+            if replica % tensor or (layers is not None and pipeline > layers):
+                continue
+            yield from _variants(_spread(tensor, pipeline, nnodes, machines), has_experts, key_value_heads)
+
+
+def _replicas(machines: Machines) -> Iterator[tuple[int, int]]:
+    """Sizes of a replica, and its nodes: any that one node holds, then all GPUs of 2, 3, ... nodes."""
+    yield from ((size, 1) for size in range(1, machines.gpus_per_node + 1))
+    yield from ((nnodes * machines.gpus_per_node, nnodes) for nnodes in range(2, machines.nodes + 1))
+
+
+def _spread(tensor: int, pipeline: int, nnodes: int, machines: Machines) -> Candidate:
+    """As many copies of a replica as the machines hold."""
+    if nnodes > 1:
+        return Candidate(tensor, pipeline, machines.nodes // nnodes, nnodes)
+    on_each = machines.gpus_per_node // (tensor * pipeline)
+    local = on_each if machines.nodes > 1 else None
+    return Candidate(tensor, pipeline, on_each * machines.nodes, 1, data_parallel_size_local=local)
+
+
+def _variants(plain: Candidate, has_experts: bool, key_value_heads: int | None) -> Iterator[Candidate]:
+    """The same with expert parallelism, and with decode context parallelism where KV heads are held twice."""
+    copies = plain.tensor_parallel_size // key_value_heads if key_value_heads else 1
+    contexts = [1, copies] if copies > 1 else [1]
+    experts = [False, True] if has_experts and plain.world_size > plain.pipeline_parallel_size else [False]
+    for context in contexts:
+        for expert in experts:
+            yield plain._replace(enable_expert_parallel=expert, decode_context_parallel_size=context)

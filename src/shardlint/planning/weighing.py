@@ -1,0 +1,77 @@
+"""What a layout costs and holds: the figures that choices are made by, all of them arithmetic."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shardlint.check.trying import Tried
+from shardlint.facts import Accelerator
+from shardlint.findings import Finding, Located, Unknown
+from shardlint.layout import Layout
+from shardlint.layout.memory import Memory
+from shardlint.layout.overheads import Estimate
+from shardlint.planning.candidates import Candidate, Machines
+
+
+class Option(NamedTuple):
+    """One layout with its figures. None stands for what is not known."""
+
+    candidate: Candidate
+    refusals: tuple[Finding, ...]
+    """Why the engine would not start or run it: findings of severity error."""
+    warnings: tuple[Finding, ...]
+    layout: Layout | None
+    memory: Memory | None
+    memory_unknown: str
+    """Why nothing is known of the memory, where that is so."""
+    idle_gpus: int
+    crosses_nodes: bool
+    """Whether a tensor parallel group runs over several nodes."""
+    sequences: Estimate | None
+    """Requests of the full length that all copies hold at once; None for no cache or no figures."""
+
+    @property
+    def is_refused(self) -> bool:
+        return bool(self.refusals)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the likely figures do not hold one request of the full length."""
+        return self.sequences is not None and self.sequences.likely < 1
+
+    @property
+    def holds(self) -> float:
+        """Requests of the full length that it likely holds; endless where no cache limits them."""
+        return float("inf") if self.sequences is None else self.sequences.likely
+
+
+def weigh(candidate: Candidate, machines: Machines, tried: Tried) -> Option:
+    """The figures of a layout that was tried."""
+    facts = tried.facts
+    layout = facts.layout if isinstance(facts.layout, Layout) else None
+    memory = facts.memory
+    known = memory.value if isinstance(memory, Located) else None
+    per_copy = known.sequences() if known is not None else None
+    return Option(
+        candidate=candidate,
+        refusals=tuple(finding for finding in tried.findings if finding.severity == "error"),
+        warnings=tuple(finding for finding in tried.findings if finding.severity == "warning"),
+        layout=layout,
+        memory=known,
+        memory_unknown=memory.reason if isinstance(memory, Unknown) else "",
+        idle_gpus=machines.gpus - candidate.world_size,
+        crosses_nodes=bool(layout and layout.crossing("tp")),
+        sequences=per_copy.scaled(candidate.data_parallel_size) if per_copy is not None else None,
+    )
+
+
+def has_fast_link(cards: tuple[Accelerator, ...], gpus: int) -> bool | None:
+    """Whether that many cards are joined by more than PCIe; None where it depends on the variant or is unknown."""
+    answers = {_joins(card, gpus) for card in cards}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _joins(card: Accelerator, gpus: int) -> bool | None:
+    if card.link in (None, "none") or (card.link != "pcie" and card.link_domain == 1):
+        return None  # how boards of one card are joined is the machine's matter
+    return card.link != "pcie" and (card.link_domain or gpus) >= gpus
