@@ -134,3 +134,32 @@ def test_trtllm_and_tgi_say_model_and_shards() -> None:
     assert value(tgi.knobs["max_model_len"]) == 4096
     flagged = deployment("text-generation-launcher --model-id n --num-shard 4", engine="tgi", env={"MODEL_ID": "m"})
     assert value(flagged.model) == "n"
+
+
+def nim(image: str, **env: str):
+    made = server("", engine="other", env=env)
+    return engines.read(made._replace(primary=made.primary._replace(image=Located(image, AT))))
+
+
+def test_an_image_may_be_named_after_its_model() -> None:
+    model = nim("nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8").model
+    assert isinstance(model, Located)
+    assert (model.value, model.origin) == ("meta/llama-3.1-8b-instruct", "derived")
+    assert nim("nvcr.io/nim/nvidia/llm-nim:1.12").model is None
+    named = nim("nvcr.io/nim/nvidia/llm-nim:1.12", NIM_MODEL_NAME="hf://meta-llama/Llama-3.2-1B-Instruct").model
+    assert value(named) == "meta-llama/Llama-3.2-1B-Instruct"
+
+
+@pytest.mark.parametrize(
+    ("profile", "sizes"),
+    [
+        ("vllm-bf16-tp4", (4, None)),
+        ("tensorrt_llm-h100-fp8-tp8-pp2-throughput", (8, 2)),
+        ("tensorrt_llm-h100_nvl-bf16-tp2-pp1-latency-2.1.0", (2, 1)),
+        ("e45b4b991bbc51d0df3ce53e87060fc3a7f76555406ed534a8479c6faa706987", (None, None)),
+    ],
+)
+def test_a_profile_says_the_sizes_in_its_name(profile: str, sizes: tuple[int | None, int | None]) -> None:
+    knobs = nim("nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8", NIM_MODEL_PROFILE=profile).knobs
+    found = [knobs.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size")]
+    assert tuple(None if size is None else value(size) for size in found) == sizes

@@ -53,6 +53,10 @@ class Engine(NamedTuple):
     model_flags: tuple[str, ...] = ("--model",)
     environment: Mapping[str, str] = NOTHING
     """Variables that stand for a knob, or for `model`, that no flag sets."""
+    profiles: Mapping[str, Mapping[str, str]] = NOTHING
+    """Variables that name a profile, and knobs by the pattern of the part of its name that says them."""
+    image_models: str = NEVER
+    """Repositories that are named after the model in them, which is the group `model`."""
     object_knobs: Mapping[str, Mapping[str, str]] = NOTHING
     """Flags whose value is a JSON object, and which of its keys are knobs."""
     file_flags: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ def deployment(server: Server, engine: Engine, start: Start, flags_in: FlagsIn) 
         server=server,
         image_tag=image_tag(launch),
         engine_version=version,
-        model=given if given is not None else from_environment.get("model"),
+        model=given if given is not None else from_environment.get("model") or _model_in_image(launch, engine),
         knobs=knobs,
         engine_fields={name: value for name, value in fields(reading).items() if f"--{name}" not in engine.model_flags},
         gpus_per_pod=launch.gpus_per_pod,
@@ -153,8 +153,16 @@ def _object_knobs(reading: Reading, engine: Engine) -> Knobs:
 
 
 def _environment(launch: Launch, engine: Engine) -> Knobs:
-    """The knobs (and the model) that variables set."""
-    return {
+    """The knobs (and the model) that variables set, by themselves or by the name of a profile."""
+    profiled = {
+        knob: value
+        for variable, parts in engine.profiles.items()
+        if isinstance(written := launch.env.get(variable), Located)
+        for pattern, knob in parts.items()
+        if (said := re.search(pattern, written.value)) is not None
+        if (value := _variable(variable, knob, written.with_value(said.group(1)), engine)) is not None
+    }
+    return profiled | {
         target: value
         for variable, target in engine.environment.items()
         if (written := launch.env.get(variable)) is not None
@@ -162,8 +170,20 @@ def _environment(launch: Launch, engine: Engine) -> Knobs:
     }
 
 
+def _model_in_image(launch: Launch, engine: Engine) -> Located[str] | None:
+    """The model after which an image is named that serves no other."""
+    if not isinstance(launch.image, Located):
+        return None
+    named = re.search(engine.image_models, split(launch.image.value).repository)
+    if named is None:
+        return None
+    return Located(named["model"], launch.image.span, launch.image.spelled, "derived", "the image's name")
+
+
 def _variable(variable: str, target: str, written: Maybe[str], engine: Engine) -> Maybe[Any] | None:
-    if isinstance(written, Unknown) or target == "model":
+    if isinstance(written, Located) and target == "model":
+        return written.with_value(written.value.removeprefix("hf://")) if written.value.strip() else None
+    if isinstance(written, Unknown):
         return written
     if not written.value.strip():
         return None

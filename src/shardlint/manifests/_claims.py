@@ -22,17 +22,21 @@ def claimed(container: Node, spec: Node, document: Document) -> Maybe[int] | Non
 
 def _of_claim(claim: Node, spec: Node, document: Document) -> Iterator[Maybe[int]]:
     named = text(claim.get("name"))
-    template = _template(named, spec)
-    source = beside(document, text(template), "ResourceClaimTemplate", "ResourceClaim") if template else None
+    return of_object(text(_template(named, spec)), claim, document, named)
+
+
+def of_object(name: str, claim: Node, document: Document, named: str = "") -> Iterator[Maybe[int]]:
+    """The devices that the claim, or template of claims, of a name asks for; `claim` is what names it."""
+    source = beside(document, name, "ResourceClaimTemplate", "ResourceClaim") if name else None
     if source is None:
-        yield Unknown(f"the resource claim {named} is not in this file", claim.span, claim.spelled)
+        yield Unknown(f"the resource claim {named or name} is not in this file", claim.span, claim.spelled)
         return
     inner = ("spec", "spec") if kind(source) == "ResourceClaimTemplate" else ("spec",)
     requests = source.get(*inner, "devices", "requests")
     wanted = text(claim.get("request"))
     for request in requests if isinstance(requests, Sequence) else ():
         if wanted in ("", text(request.get("name"))) and not _is_channel(request):
-            yield _count(request)
+            yield count(request)
 
 
 def _template(claim: str, spec: Node) -> Node | None:
@@ -55,7 +59,8 @@ def _exactly(request: Node) -> Node:
     return exact if isinstance(exact, Mapping) else request
 
 
-def _count(request: Node) -> Maybe[int]:
+def count(request: Node) -> Maybe[int]:
+    """The devices of one request."""
     if request.get("firstAvailable") is not None:
         return Unknown("the first available of several requests is taken", request.span, request.spelled)
     exact = _exactly(request)

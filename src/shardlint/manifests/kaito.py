@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from shardlint.deployment import ConfigEntry, Launch
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests._objects import YAML_FILES, kind, name, of_kind, place, text
+from shardlint.manifests._objects import YAML_FILES, kind, of_kind, place, text
 from shardlint.text.documents import Document, documents
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 from shardlint.text.source import Inset, Library

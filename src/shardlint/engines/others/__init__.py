@@ -64,12 +64,17 @@ ENGINES = (
             Command("mlc_llm", "serve", takes_model=True),
             Command("lightllm.server.api_server", is_module=True),
             Command("fastchat.serve.model_worker", is_module=True),
+            Command("nim-serve"),
+            Command("vllm_nvext.entrypoints.openai.api_server", is_module=True),  # inside NIM images
             Command("inference_api.py"),  # KAITO's server on transformers
         ),
         images=r"(?:^|/)(?:text-embeddings-inference|llama\.cpp|djl-inference|lmdeploy)[\w.-]*$|(?:^|/)nim/[\w.-]+/[\w.-]+$",
         model_flags=("--model", "--model-id", "--hf-repo", "--pretrained-model-name-or-path"),
         environment={
+            "NIM_MODEL_NAME": "model",
             "NIM_TENSOR_PARALLEL_SIZE": "tensor_parallel_size",
+            "NIM_PIPELINE_PARALLEL_SIZE": "pipeline_parallel_size",
+            "NIM_MAX_MODEL_LEN": "max_model_len",
             "OPTION_MODEL_ID": "model",
             "HF_MODEL_ID": "model",
             "OPTION_TENSOR_PARALLEL_DEGREE": "tensor_parallel_size",
@@ -79,5 +84,12 @@ ENGINES = (
             "OPTION_DTYPE": "dtype",
             "OPTION_QUANTIZE": "quantization",
         },
+        profiles={
+            "NIM_MODEL_PROFILE": {
+                r"(?:^|[-_])tp(\d{1,4})(?=[-_.]|$)": "tensor_parallel_size",
+                r"(?:^|[-_])pp(\d{1,4})(?=[-_.]|$)": "pipeline_parallel_size",
+            }
+        },
+        image_models=r"(?:^|/)nim/(?P<model>(?!nvidia/llm-nim$)[\w.-]+/[\w.-]+)$",
     ),
 )
