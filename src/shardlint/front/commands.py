@@ -36,6 +36,7 @@ def run(words: list[str]) -> int:
         "smoke": smoke,
         "model": model,
         "models": models,
+        "plan": plan,
         "explain": explain,
         "rules": rules,
     }
@@ -123,6 +124,29 @@ def model(options: Options) -> int:
     report = describe(options.model, _library(options), settings_of(options))
     _print(model_json(report) if options.format == "json" else "\n".join(model_text(report)))
     return 0
+
+
+def plan(options: Options) -> int:
+    """Print the layouts that would serve a model on given GPUs; 1 where none does."""
+    from shardlint import check as checking
+    from shardlint.front import plan_command
+    from shardlint.front.smoke import chosen
+    from shardlint.report.plan import plan_json, plan_text
+
+    manifest = plan_command.is_manifest(options.model)
+    options = with_project_settings(options._replace(paths=(options.model,) if manifest else ()))
+    spec = plan_command.spec_of(options.gpus, options.nodes)
+    settings = settings_of(options if spec is None else options._replace(hardware=spec))
+    if manifest:
+        found, library = _look(options, settings)
+        deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
+    else:
+        library = _library(options)
+        deployment = plan_command.deployment_of(options.model, library, settings)
+    report = plan_command.asked_for(deployment, library, settings, options)
+    shown = {"shown": None} if options.all else {}
+    _print(plan_json(report) if options.format == "json" else "\n".join(plan_text(report, _paint(options), **shown)))
+    return int(not report.layouts)
 
 
 def models(options: Options) -> int:

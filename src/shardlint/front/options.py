@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 HOOK_OPTION = "--force-exclude"
-COMMANDS = ("check", "inspect", "smoke", "model", "models", "explain", "rules")
+COMMANDS = ("check", "inspect", "smoke", "model", "models", "plan", "explain", "rules")
 
 
 class Options(NamedTuple):
@@ -34,6 +34,13 @@ class Options(NamedTuple):
     model: str = ""
     """Of `model`: an id or a folder."""
     timeout: float | None = None
+    gpus: str | None = None
+    """Of `plan`: NAME:COUNT, the GPUs of a node."""
+    nodes: int | None = None
+    max_model_len: int | None = None
+    requests: int | None = None
+    objective: str = ""
+    all: bool = False
 
 
 def parse(words: list[str]) -> Options:

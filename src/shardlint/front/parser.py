@@ -21,6 +21,8 @@ commands:
   inspect PATH...   show what was read, and what the files do not tell
   smoke PATH...     run the layout of one deployment on this host, before any weight is loaded
   model ID_OR_DIR   show the numbers of one model, and how it can be split
+  plan MODEL_OR_FILE
+                    list the layouts that would serve a model on given GPUs, the best first
   models add ID...  keep what a hub says of a model: config.json and the sizes of its weights
   models list PATH  show which deployment serves which model, and from where its numbers are known
   explain RULE      print the page of one rule, by code or name
@@ -36,6 +38,8 @@ DESCRIPTIONS = {
     "Needs torch (the extra smoke); uses the GPUs where each rank has one, else the CPU.",
     "model": "Shows the geometry of a model with the place of every number, its parameters and bytes by part,\n"
     "its KV cache, and which tensor and pipeline parallel sizes are legal, with the reason for each that is not.",
+    "plan": "Lists every layout of TP, PP, DP, EP and DCP that a model, or the model of a manifest, can have on given\n"
+    "GPUs: what works, the best for an objective first, with what it holds; and what does not, with the reason.",
     "explain": "Prints the page of one rule: what happens, why, when it is quiet, and its test cases.",
     "rules": "Lists all rules with their severity, family and effect, and all families.",
 }
@@ -93,6 +97,9 @@ def _parser(command: str) -> _Parser:
         parser.add_argument(
             "model", metavar="ID_OR_DIR", help="such as Qwen/Qwen3-8B, or the folder of its config.json"
         )
+    elif command == "plan":
+        parser.add_argument("model", metavar="MODEL_OR_FILE", help="a model's id or folder, or a manifest")
+        _add_machines(parser)
     else:
         _add_paths(parser)
     _add_world(parser)
@@ -137,6 +144,23 @@ def _add_world(parser: _Parser) -> None:
     parser.add_argument("--vllm", metavar="VERSION", help="the vLLM release where a manifest does not tell it")
     parser.add_argument("--config", metavar="FILE", help="the pyproject.toml to use instead of the nearest one")
     parser.add_argument("--no-color", action="store_true", help="no colours, as with NO_COLOR set")
+
+
+def _add_machines(parser: _Parser) -> None:
+    parser.add_argument("--gpus", metavar="NAME:COUNT", help="the GPUs of a node, such as H100-80GB:8")
+    parser.add_argument("--nodes", metavar="N", type=_count, help="how many such nodes (default: 1)")
+    parser.add_argument("--hardware", metavar="SPEC", help="the same in one word: 2x8xH100:80")
+    parser.add_argument("--max-model-len", metavar="N", type=_count, help="tokens of a request (default: the model's)")
+    parser.add_argument("--requests", metavar="N", type=_count, help="how many of them at once (default: 1)")
+    parser.add_argument("--objective", choices=("fits", "latency", "throughput"), default="fits", help="what to prefer")
+    parser.add_argument("--deployment", metavar="NAME", help="which one, where the file holds several")
+    parser.add_argument("--all", action="store_true", help="show every layout that works, not the first five")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
 
 
 def _add_trial(parser: _Parser) -> None:

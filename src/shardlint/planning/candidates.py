@@ -38,6 +38,23 @@ class Candidate(NamedTuple):
     def world_size(self) -> int:
         return self.replica_size * self.data_parallel_size
 
+    def flags(self) -> tuple[str, ...]:
+        """The words that ask vLLM for it, a default left out."""
+        words = [f"--tensor-parallel-size {self.tensor_parallel_size}"]
+        if self.pipeline_parallel_size > 1:
+            words.append(f"--pipeline-parallel-size {self.pipeline_parallel_size}")
+        if self.data_parallel_size > 1:
+            words.append(f"--data-parallel-size {self.data_parallel_size}")
+        if self.data_parallel_size_local is not None and self.data_parallel_size_local < self.data_parallel_size:
+            words.append(f"--data-parallel-size-local {self.data_parallel_size_local}")
+        if self.decode_context_parallel_size > 1:
+            words.append(f"--decode-context-parallel-size {self.decode_context_parallel_size}")
+        if self.enable_expert_parallel:
+            words.append("--enable-expert-parallel")
+        if self.nnodes > 1:
+            words.append(f"--nnodes {self.nnodes}")
+        return tuple(words)
+
     def knobs(self) -> dict[str, Any]:
         """The engine's options; None for one that is left unwritten."""
         return {

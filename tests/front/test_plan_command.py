@@ -1,0 +1,84 @@
+"""`shardlint plan`: the command's words, its text and its JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardlint.front.main import main
+
+MODEL = "meta-llama/Llama-3.1-8B-Instruct"
+MANIFEST = """\
+services:
+  chat:
+    image: vllm/vllm-openai:v0.33.0
+    command: --model {model} --tensor-parallel-size 3 --max-model-len 8192
+    deploy: {{resources: {{reservations: {{devices: [{{driver: nvidia, count: 4, capabilities: [gpu]}}]}}}}}}
+"""
+
+
+def run(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = main(["plan", *words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_best_layout_comes_first_with_its_flags_and_refused_ones_with_their_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = run(MODEL, "--gpus", "H100-80GB:6", "--max-model-len", "8192", capsys=capsys)
+    assert code == 0
+    assert "on 1 node of 6 x H100 SXM5 80GB" in out
+    assert "1. --tensor-parallel-size 1 --data-parallel-size 6" in out
+    assert "TP 6: 32 attention heads do not divide by the tensor parallel size 6" in out
+
+
+def test_json_holds_the_same_layouts(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (MODEL, "--hardware", "2x8xH100", "--format", "json", "--objective", "latency")
+    code, out, _ = run(*words, capsys=capsys)
+    report = json.loads(out)
+    assert code == 0
+    first = report["layouts"][0]
+    assert (first["tensor_parallel_size"], first["data_parallel_size"], first["gpus"]) == (8, 2, 16)
+    assert first["requests"]["low"] <= first["requests"]["likely"] <= first["requests"]["high"]
+    assert first["kv_tokens"]["likely"] == pytest.approx(first["requests"]["likely"] * report["max_model_len"])
+    assert first["bytes_sent_per_token"] == (64 + 1) * 4096 * 2
+    assert any("TP 3" in layout for refused in report["refused"] for layout in refused["layouts"])
+
+
+def test_a_manifest_brings_its_model_its_length_and_its_gpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = tmp_path / "compose.yaml"
+    manifest.write_text(MANIFEST.format(model=MODEL))
+    code, out, err = run(str(manifest), "--gpus", "L40S:4", capsys=capsys)
+    assert (code, err) == (0, "")
+    assert "each of 8192 tokens" in out
+    assert "--tensor-parallel-size 3" not in out
+
+
+def test_what_fits_nowhere_is_told_with_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run("Qwen/Qwen3-235B-A22B", "--gpus", "L4:1", capsys=capsys)
+    assert code == 1
+    assert "no layout works on these GPUs" in out
+    assert "GiB for its weights" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((MODEL,), "name the GPUs"),
+        ((MODEL, "--nodes", "2"), "name the GPUs"),
+        ((MODEL, "--gpus", "eight"), "not NAME:COUNT"),
+        ((MODEL, "--gpus", "H100:8", "--nodes", "0"), "0 is no number from 1 on"),
+        ((MODEL, "--hardware", "8xH100,4xH100"), "equally many GPUs"),
+        (("no/such-model-at-all", "--gpus", "H100:8"), "no/such-model-at-all"),
+        ((MODEL, "--gpus", "H100:8", "--nodes", "1000"), "at most"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(*words, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert why in err
