@@ -8,7 +8,7 @@ from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._objects import YAML_FILES, of_kind
 from shardlint.text.documents import Document
-from shardlint.text.nodes import Mapping
+from shardlint.text.nodes import Node
 from shardlint.text.source import Library
 
 NAME = "lws"
@@ -20,33 +20,30 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
     for item in of_kind(document, "LeaderWorkerSet"):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
-        size = _pods.number(item.get("spec", "leaderWorkerTemplate", "size"))
-        base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))._replace(
-            pods=size or Located(1, origin="default", source="a LeaderWorkerSet without a size"),
-        )
-        base = base._replace(group=f"{base.name}:{base.at.line}:{base.at.column}")
-        yield from _roles(item, base, document)
+        base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))
+        yield from of_template(item.get("spec", "leaderWorkerTemplate"), base, document)
 
 
-def _roles(item: Mapping, base: Launch, document: Document) -> Iterator[Launch]:
-    """Leader and worker; a worker template alone serves both."""
-    from shardlint.manifests import _pods
+def of_template(template: Node | None, base: Launch, document: Document) -> Iterator[Launch]:
+    """Leader and workers by their templates; a worker template alone serves both."""
+    from shardlint.manifests import _pods, _roles
 
-    template = item.get("spec", "leaderWorkerTemplate")
-    leader = template.get("leaderTemplate", "spec") if template else None
-    worker = template.get("workerTemplate", "spec") if template else None
-    for role, spec in (("leader", leader), ("worker", worker)):
-        role = role if leader is not None else ""
-        yield from _pods.launches(spec, base._replace(role=role), document, _variables(base.pods, role))
+    if template is None:
+        return
+    size = _pods.number(template.get("size"))
+    pods = size or Located(1, origin="default", source="a LeaderWorkerSet without a size")
+    leader, worker = template.get("leaderTemplate", "spec"), template.get("workerTemplate", "spec")
+    yield from _roles.group(leader, worker, base._replace(pods=pods), document, lambda role: _variables(pods, role))
 
 
 def _variables(size: Maybe[int] | None, role: str) -> dict[str, Maybe[str]]:
     """What the controller adds to every container."""
+    from shardlint.manifests import _roles
+
     at_run_time = Unknown("set when the pod starts, by the LeaderWorkerSet controller")
-    text = size.with_value(str(size.value)) if isinstance(size, Located) else size or at_run_time
     leads = role == "leader"
     return {
-        "LWS_GROUP_SIZE": text,
+        "LWS_GROUP_SIZE": _roles.as_text(size, at_run_time),
         "LWS_LEADER_ADDRESS": at_run_time,
         "LWS_WORKER_INDEX": Located("0", origin="derived", source="the leader's index") if leads else at_run_time,
     }
