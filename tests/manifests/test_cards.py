@@ -26,6 +26,7 @@ def value(word):
         ("{limits: {gpu.intel.com/xe_monitoring: 1}}", None),
         ("{limits: {google.com/tpu: 4}}", 4),
         ('{limits: {huawei.com/Ascend910: "16"}}', 16),
+        ("{limits: {huawei.com/ascend-1980: 2}}", 2),
         ("{limits: {volcano.sh/vgpu-number: 2, volcano.sh/vgpu-memory: 8000}}", 2),
         ("{limits: {nvidia.com/gpu: 1, nvidia.com/gpumem: 3000, nvidia.com/gpucores: 30}}", 1),
         ("{limits: {nvidia.com/gpu: 0}}", 0),

@@ -28,8 +28,8 @@ _KINDS = frozenset(
     )
 )
 _KIND_PREFIXES = (
-    "nvidia.com/mig-", "aws.amazon.com/neuron", "huawei.com/Ascend", "tenstorrent.com/", "furiosa.ai/",
-    "hygon.com/dcu", "iluvatar.ai/", "deviceclass.resource.kubernetes.io/",
+    "nvidia.com/mig-", "aws.amazon.com/neuron", "huawei.com/Ascend", "huawei.com/ascend", "tenstorrent.com/",
+    "furiosa.ai/", "hygon.com/dcu", "iluvatar.ai/", "deviceclass.resource.kubernetes.io/",
 )  # fmt: skip
 """Resource names whose unit is one device, and which say of what kind."""
 _RENAMED = re.compile(r"nvidia\.com/(?:gpu-)?[a-z]{0,3}\d+[\w-]*")
