@@ -25,6 +25,7 @@ def names(cards):
         (["devices: ['nvidia.com/gpu=1', '/dev/nvidia3', '/dev/fuse']"], "1 3"),
         (["runtime: nvidia", "environment: {NVIDIA_VISIBLE_DEVICES: '4,GPU-a'}"], "4 GPU-a"),
         (["volumes: []"], None),
+        (["runtime: nvidia", "environment: {NVIDIA_VISIBLE_DEVICES: '${CARDS:-0}'}"], None),
     ],
 )
 def test_a_service_has_the_cards_that_it_is_given(read, fields, cards):

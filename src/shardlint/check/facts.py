@@ -18,6 +18,7 @@ from shardlint.check.memory import context_length_of, memory_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
+from shardlint.check.tenants import tenants_of
 from shardlint.deployment import KNOBS, Deployment
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
@@ -27,7 +28,7 @@ from shardlint.findings import Ignore, Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.memory import Memory
-from shardlint.layout.placement import Placement
+from shardlint.layout.placement import Placement, Tenant
 from shardlint.text import Library
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class DeploymentFacts:
         shared: Shared | None = None,
     ) -> None:
         self.deployment = deployment
-        self._of_file = of_file
+        self.of_file = of_file
         self._registry = settings.registry
         self.engine = engines.engine(deployment.engine, self._registry.engines)
         self._library = library
@@ -236,8 +237,17 @@ class DeploymentFacts:
     def engines_beside(self) -> tuple[Deployment, ...]:
         """Other engines that commands of the same container or script start, on the same GPUs."""
         unit = self.deployment.server.primary.unit
-        others = (other for other in self._of_file if other is not self.deployment)
+        others = (other for other in self.of_file if other is not self.deployment)
         return tuple(other for other in others if other.server.primary.unit == unit)
+
+    @cached_property
+    def tenants(self) -> Maybe[tuple[Tenant, ...]] | None:
+        """The engines that may run on the same host before this one, and itself; None where it is alone."""
+        return tenants_of(self)
+
+    def beside(self, other: Deployment) -> DeploymentFacts:
+        """The facts of another deployment of the file."""
+        return DeploymentFacts(other, self._library, self._settings, self.of_file, self._shared)
 
     # The layout
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from shardlint.findings import Span
 from shardlint.layout.sizes import Sizes
 
 NO_HOST_OF_ITS_OWN = ("ray", "external_launcher")
@@ -94,3 +95,18 @@ def _several_hosts(sizes: Sizes, launching: Launching) -> tuple[int | None, int]
     if nodes_of_replica > 1:
         return None, sizes.replica_size // nodes_of_replica
     return replicas, replicas * sizes.replica_size
+
+
+class Tenant(NamedTuple):
+    """An engine on cards that others may use too."""
+
+    name: str
+    cards: tuple[str, ...]
+    """The host's names of those that its ranks use, or of none where that is not known."""
+    share: float
+    """`gpu_memory_utilization`."""
+    copies: int
+    """Of the engine on the same cards."""
+    has_cache: bool | None
+    """Whether it fills its share with a KV cache; None where the model is not known."""
+    at: Span

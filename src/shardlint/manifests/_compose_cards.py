@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from shardlint.findings import Located, Maybe, Unknown
@@ -11,6 +12,7 @@ from shardlint.manifests._objects import text
 from shardlint.text.nodes import Node, Sequence
 
 _REQUESTS = (("deploy", "resources", "reservations", "devices"), ("gpus",))
+_SET = re.compile(r"_VISIBLE_DEVICES[\"']?\s*[:=]([^\n,}]*)")
 _CARD_WORDS = frozenset({"gpu", "nvidia", "compute", "utility", "amd", "amdgpu", "cdi"})
 
 
@@ -42,6 +44,14 @@ def reserved_names(service: Service) -> _card_names.Names | None:
     if isinstance(runtime, Located) and runtime.value == "nvidia":
         return _card_names.EVERY
     return _card_names.of_devices(service.words("devices"))
+
+
+def are_replaceable(service: Service) -> bool:
+    """Whether the cards are a variable's default, and so for whoever starts the service to choose (`${CARDS:-0}`)."""
+    given = [node.spelled for path in _REQUESTS if (node := service.get(*path)) is not None]
+    environment = service.get("environment")
+    set_by = _SET.findall(environment.spelled) if environment is not None else []
+    return any("${" in text for text in (*given, *set_by))
 
 
 def _names(entry: Node, project: Project) -> _card_names.Names | None:
