@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
@@ -122,6 +122,9 @@ class Inset(Source):
 
     def span(self, start: int, end: int) -> Span:
         return self._within.span(start, end)
+
+    def offset(self, line: int, column: int) -> int:
+        return bisect_left(self._within.offsets, self._within.source.offset(line, column), hi=len(self.text))
 
 
 def beside(path: str, name: str) -> str:
