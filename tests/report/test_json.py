@@ -93,6 +93,12 @@ class TestInspect:
         assert row["engine_fields"] == {"mem-fraction-static": 0.8, "odd": None}
         assert row["effective"] == {"pipeline_parallel_size": {"value": 1, "source": "the default of vLLM 0.10.0"}}
 
+    @pytest.mark.parametrize(("size", "spread"), [(8, True), (1, None)])
+    def test_a_size_of_expert_parallelism_says_that_there_is_one(self, size: int, spread: bool | None) -> None:
+        [row] = inspected(deployment(knobs={"expert_parallel_size": Located(size)}))["deployments"]
+        assert row["enable_expert_parallel"] is spread
+        assert "enable_expert_parallel" in unresolved(deployment(knobs={"expert_parallel_size": Unknown("templated")}))
+
     def test_what_is_not_written_is_null_and_not_a_default(self) -> None:
         [row] = inspected(deployment())["deployments"]
         assert row["pipeline_parallel_size"] is None

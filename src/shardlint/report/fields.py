@@ -31,7 +31,7 @@ WHY_ABSENT = {
 
 def fields(deployment: Deployment) -> dict[str, Maybe[Any] | None]:
     """The fields that have a value, an Unknown or (not written) None, in the contract's order."""
-    knobs = deployment.knobs
+    knobs = {"enable_expert_parallel": _expert_parallel(deployment), **deployment.knobs}
     return {
         "image_tag": deployment.image_tag,
         "engine_version": deployment.engine_version,
@@ -40,6 +40,14 @@ def fields(deployment: Deployment) -> dict[str, Maybe[Any] | None]:
         **{name: getattr(deployment, name) for name in PLACE_FIELDS},
         **{name: knobs.get(name) for name in LATER_KNOB_FIELDS},
     }
+
+
+def _expert_parallel(deployment: Deployment) -> Maybe[bool] | None:
+    """Whether experts are spread, where an engine is told over how many ranks (SGLang, TensorRT-LLM)."""
+    size = deployment.knobs.get("expert_parallel_size")
+    if size is None or isinstance(size, Unknown):
+        return size
+    return size.with_value(True) if size.value > 1 else None
 
 
 def unresolved(deployment: Deployment) -> Iterator[tuple[str, Unknown]]:
