@@ -76,7 +76,8 @@ SGLANG_NAMES = {
 """The same flags where SGLang has another name for them."""
 _SIZES = frozenset(STATED) - {"dtype", "quantization", "trustremotecode"}
 _ENGINE = re.compile(
-    r"(?<![a-z])(?:(vllm)|(sglang)|(text-generation-inference|tgi)|(tensorrt[-_]?llm|trtllm))(?![a-z])"
+    r"(?<![a-z])(?:(?P<vllm>vllm)|(?P<sglang>sglang)|(?P<tgi>text-generation-inference|tgi)|"
+    r"(?P<trtllm>tensorrt[-_]?llm|trtllm))(?![a-z])"
 )
 _PLACEHOLDER = re.compile(r"__\w+__|<[^<>\s]+>")
 _OPEN = "arguments of the chart's templates"
