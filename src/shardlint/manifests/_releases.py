@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.findings import Problem
+from shardlint.manifests._inner import documents_in
 from shardlint.manifests._neighbours import near
 from shardlint.manifests._objects import kind, name, text
-from shardlint.text import yaml
 from shardlint.text.assembled import TooLarge, Tree, assemble, merged
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
-from shardlint.text.source import Inset, Library
+from shardlint.text.source import Library
 
 _STEP = re.compile(r"((?:[^.\\\[]|\\.)+)|\[(\d+)\]")
 
@@ -26,7 +26,7 @@ def of_application(
     values: list[Tree] = []
     written = helm.get("values")
     if helm.get("valuesObject") is None and isinstance(written, Scalar):
-        yield from _problems(written)
+        yield from documents_in(written).problems
         values += _parsed(written)
     values += [node for node in (helm.get("valuesObject"),) if node is not None]
     parameters = helm.get("parameters")
@@ -50,7 +50,7 @@ def of_release(item: Mapping, form: str, document: Document, library: Library) -
     for field in ("valuesContent", "values"):
         inline = item.get("spec", field)
         if isinstance(inline, Scalar):
-            yield from _problems(inline)
+            yield from documents_in(inline).problems
             values += _parsed(inline)
         elif inline is not None:
             values.append(inline)
@@ -59,15 +59,7 @@ def of_release(item: Mapping, form: str, document: Document, library: Library) -
 
 def _parsed(value: Scalar) -> list[Tree]:
     """YAML in YAML."""
-    return [root for document in yaml.documents(_inset(value)).documents if (root := document.root) is not None]
-
-
-def _problems(value: Scalar) -> Iterator[Problem]:
-    yield from yaml.documents(_inset(value)).problems
-
-
-def _inset(value: Scalar) -> Inset:
-    return Inset(value.fragment())
+    return [root for document in documents_in(value).documents if (root := document.root) is not None]
 
 
 def _at_path(path: str, value: Tree) -> Tree:
