@@ -100,6 +100,11 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Lfm2": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3},
     "NemotronH": {"hybrid_override_pattern": "M*M*M*M*", "mamba_num_heads": 8, "mamba_head_dim": 4}
     | {"n_groups": 2, "ssm_state_size": 4, "conv_kernel": 4},
+    "Gemma3n": {"altup_num_inputs": 3, "laurel_rank": 4, "hidden_size_per_layer_input": 4, "num_kv_shared_layers": 2}
+    | {"vision_config": VISION | {"architecture": "mobilenetv5_300m_enc", "vocab_size": 8}},
+    "Lfm2Moe": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3, "num_dense_layers": 2},
+    "MiniCPMFor": {"num_experts": 0, "num_local_experts": 0},
+    "OPT": {"ffn_dim": 128},
     "Whisper": {"decoder_layers": 8, "encoder_layers": 4, "decoder_ffn_dim": 64, "encoder_ffn_dim": 64}
     | {"decoder_attention_heads": 4, "encoder_attention_heads": 4, "num_mel_bins": 8}
     | {"max_source_positions": 32, "max_target_positions": 16},
@@ -156,18 +161,12 @@ def windows(found: Rows) -> dict[int, int | None]:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
-    found = rows(
-        architecture,
-        **EXPERTS,
-        **LATENT,
-        **BLOCK_SPARSE,
-        sliding_window=16,
-        vision_config=VISION,
-        **own_keys(architecture),
-    )
+    common = EXPERTS | LATENT | BLOCK_SPARSE | {"sliding_window": 16, "vision_config": VISION}
+    found = rows(architecture, **common | own_keys(architecture))
     assert found.layers == 8
     stateful = {layer for state in found.states for layer in state.layers}
-    assert sorted(windows(found).keys() | stateful) == ([] if architecture in ENCODERS else list(range(8)))
+    shared = own_keys(architecture).get("num_kv_shared_layers", 0)
+    assert sorted(windows(found).keys() | stateful) == ([] if architecture in ENCODERS else list(range(8 - shared)))
     assert {row.stage for row in found.weights} & {"first", "ends", "each"}
     assert all(row.layers for row in found.weights if row.stage == "layer")
     assert all("#" in row.name for row in found.weights if row.stage == "layer")
@@ -182,8 +181,8 @@ def test_no_number_of_a_tower_is_believed_that_is_none(architecture: str) -> Non
     for key in TOWER_KEYS:
         for value in HOSTILE:
             tower = VISION | {key: value}
-            keys = EXPERTS | LATENT | BLOCK_SPARSE | {"vision_config": tower, "sliding_window": 16}
-            found = rows_of(geometry(architecture, **(keys | own_keys(architecture))))
+            keys = EXPERTS | LATENT | BLOCK_SPARSE | {"sliding_window": 16} | own_keys(architecture)
+            found = rows_of(geometry(architecture, **(keys | {"vision_config": keys.get("vision_config", {}) | tower})))
             assert isinstance(found, (Rows, Unknown)), (key, value)
 
 
@@ -350,11 +349,12 @@ def test_without_a_latent_of_their_own_queries_come_straight_from_the_hidden_sta
     assert [row.name.rpartition(".")[2] for row in found.weights[:2]] == ["kv_a_proj_with_mqa", "q_proj"]
 
 
-def test_deepseek_without_latent_attention_is_not_guessed() -> None:
-    found = rows_of(
-        geometry("DeepseekV2ForCausalLM", **EXPERTS, **LATENT | {"qk_nope_head_dim": 0, "qk_rope_head_dim": 0})
-    )
-    assert isinstance(found, Unknown)
+@pytest.mark.parametrize("architecture", ["DeepseekForCausalLM", "DeepseekV2ForCausalLM"])
+def test_deepseek_without_latent_attention_attends_like_any_other(architecture: str) -> None:
+    none = {"kv_lora_rank": None, "q_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0}
+    found = rows(architecture, **EXPERTS, **LATENT | none)
+    assert [(cache.kind, cache.heads.count) for cache in found.caches] == [("full", 2)]
+    assert len(row(found, "qkv_proj").outs) == 3
 
 
 def test_the_last_layers_of_deepseek_v4_score_their_experts_and_the_first_look_them_up() -> None:

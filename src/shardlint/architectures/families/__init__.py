@@ -35,6 +35,9 @@ KINDS = (
     "kimi",
     "state_space",
     "pruned",
+    "classics",
+    "gemma3n",
+    "open_mixtures",
 )
 """The modules of this package that hold families, the most asked for first: each has a table of its own."""
 

@@ -193,6 +193,25 @@ def time_step_rank(model: Model, key: str) -> int:
 
 def lfm2(model: Model) -> Rows:
     """LFM2: short convolutions with some layers that attend; always tied."""
+    return _lfm2(model, _lfm2_mlp(model))
+
+
+def lfm2_moe(model: Model) -> Rows:
+    """LFM2 with experts in all but the first layers."""
+    dense_layers = model.layers[: model.odd_number("num_dense_layers", 0)]
+    moe, hidden, name = model.layers[len(dense_layers) :], model.hidden_size, f"{LAYERS}.feed_forward"
+    experts, width = model.number("num_experts"), model.number("moe_intermediate_size")
+    norms = model.flag("norm_topk_prob")
+    rows = (
+        *_lfm2_gated(name, hidden, model.number("intermediate_size"), dense_layers),
+        router(f"{name}.gate", experts, hidden, moe),
+        *((correction_bias(f"{name}.gate", experts, moe),) if model.flag("use_expert_bias") else ()),
+        *gated_experts(f"{name}.experts", experts, hidden, width, moe, renormalised=norms),
+    )
+    return _lfm2(model, rows)
+
+
+def _lfm2(model: Model, feed_forward: Sequence[Row]) -> Rows:
     hidden, name = model.hidden_size, f"{LAYERS}.short_conv"
     attends = listed(model, "full_attention", tuple(model.numbers("full_attn_idxs")) or None)
     recurs, kernel = others(model, attends), model.odd_number("conv_L_cache")
@@ -201,7 +220,7 @@ def lfm2(model: Model) -> Rows:
     weights = (
         *short_convolution(name, width, kernel, recurs, bias=model.flag("conv_bias")),
         *(row._replace(name=row.name.replace("_norm", "_layernorm")) for row in attention),
-        *_lfm2_mlp(model),
+        *feed_forward,
         *layer_norms(("operator_norm", "ffn_norm"), hidden, model.layers),
         *ends(model, stages=EndStages("each", "last", "last"), norm_name="model.embedding_norm", tied=True),
     )
@@ -216,7 +235,11 @@ def _lfm2_mlp(model: Model) -> tuple[Row, ...]:
         if not known or not multiple:
             raise Missing(f"{model.geometry.model_id} has MLPs in steps of {multiple!r}, times {multiplier!r}")
         width = -(-int(multiplier * int(2 * width / 3)) // multiple) * multiple
-    merged, down = gated(name, hidden, width, model.layers)
+    return _lfm2_gated(name, hidden, width, model.layers)
+
+
+def _lfm2_gated(name: str, hidden: int, width: int, layers: Sequence[int]) -> tuple[Row, ...]:
+    merged, down = gated(name, hidden, width, layers)
     return (merged._replace(name=f"{name}.w13"), down._replace(name=f"{name}.w2"))
 
 
@@ -268,6 +291,7 @@ def others(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
 FAMILIES: Mapping[str, Family] = {
     "JambaForCausalLM": jamba,
     "Lfm2ForCausalLM": lfm2,
+    "Lfm2MoeForCausalLM": lfm2_moe,
     "NemotronHForCausalLM": nemotron_h,
     "Qwen3NextForCausalLM": qwen3_next,
     "Qwen3_5ForCausalLM": qwen3_5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from shardlint.architectures.blocks.attention import grouped_query
 from shardlint.architectures.blocks.compressed_attention import compressed, compressed_caches
 from shardlint.architectures.blocks.experts import (
     correction_bias,
@@ -27,12 +28,19 @@ QUANTISATION_BLOCK = 128
 def deepseek(model: Model) -> Rows:
     """DeepSeek V2 and V3, Kimi K2, Moonlight."""
     if not (model.odd("qk_nope_head_dim") or model.odd("qk_rope_head_dim")):
-        raise Missing("a DeepSeek model without latent attention is not described")
+        return deepseek_v1(model)
     if model.odd("index_topk"):
         return deepseek_sparse(model)
     moe = deepseek_sparse_layers(model)
     rows = (*_deepseek_experts(model, moe), *dense_beside(model, moe))
     return sparse(model, latent(model), rows, cache_rows=latent_caches(model), ends_on_every_stage=False, tied=False)
+
+
+def deepseek_v1(model: Model) -> Rows:
+    """DeepSeek's first mixture, and small ones of the second kind: ordinary attention."""
+    moe = deepseek_sparse_layers(model)
+    rows = (*_deepseek_experts(model, moe), *dense_beside(model, moe))
+    return sparse(model, grouped_query(model), rows, ends_on_every_stage=False, tied=False)
 
 
 def deepseek_sparse(model: Model) -> Rows:
@@ -158,6 +166,7 @@ def _hyper_connections(model: Model) -> Iterator[Row]:
 
 FAMILIES: Mapping[str, Family] = {
     "AXK1ForCausalLM": axk1,
+    "DeepseekForCausalLM": deepseek_v1,
     "DeepseekV2ForCausalLM": deepseek,
     "DeepseekV3ForCausalLM": deepseek,
     "DeepseekV32ForCausalLM": deepseek_sparse,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shardlint.architectures.blocks.tower import Bricks
+from shardlint.architectures.blocks.vit import clip_vit, pixels, plain_mlp, siglip_vit
 from shardlint.architectures.families import dense, experts, mla
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.with_tower import Renames, WithTower
@@ -39,7 +40,7 @@ def qwen2_vl(_: Model, vision: Part) -> tuple[Row, ...]:
         _patches(tower, vision, width, bias=False),
         *_layer_norms(tower, ("blocks.#.norm1", "blocks.#.norm2"), width, depth),
         *tower.attention(("blocks.#.attn.qkv", "blocks.#.attn.proj"), width, vision.number("num_heads"), depth),
-        *_plain_mlp(tower, "blocks.#.mlp", ("fc1", "fc2"), width, width * vision.number("mlp_ratio"), depth),
+        *plain_mlp(tower, "blocks.#.mlp", ("fc1", "fc2"), width, width * vision.number("mlp_ratio"), depth),
         tower.whole("merger.ln_q", width, bias=True),
         *_merger(tower, "merger", ("mlp.0", "mlp.2"), width, vision.number("hidden_size"), MERGED_PATCHES),
     )
@@ -78,7 +79,7 @@ def qwen3_vl(_: Model, vision: Part) -> tuple[Row, ...]:
         tower.whole("pos_embed", vision.number("num_position_embeddings"), width),
         *_layer_norms(tower, ("blocks.#.norm1", "blocks.#.norm2"), width, depth),
         *tower.attention(("blocks.#.attn.qkv", "blocks.#.attn.proj"), width, vision.number("num_heads"), depth),
-        *_plain_mlp(tower, "blocks.#.mlp", names, width, vision.number("intermediate_size"), depth),
+        *plain_mlp(tower, "blocks.#.mlp", names, width, vision.number("intermediate_size"), depth),
         tower.whole("merger.norm", width, bias=True),
         *_merger(tower, "merger", names, width, output, patches),
     )
@@ -127,20 +128,9 @@ def glm4v(_: Model, vision: Part) -> tuple[Row, ...]:
 
 def siglip(model: Model, vision: Part) -> tuple[Row, ...]:
     """SigLIP with Gemma 3's projector: always cut, for vLLM's class knows no encoder data parallelism."""
-    tower = Bricks("vision_tower.vision_model", "cut")
-    width, inner, depth = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_hidden_layers"))
-    side = vision.number("image_size") // vision.number("patch_size")
-    attention = ("encoder.layers.#.self_attn.qkv_proj", "encoder.layers.#.self_attn.out_proj")
-    packed = width % 64 == 0 and inner % 64 == 0
-    mlp = _plain_mlp(tower, "encoder.layers.#.mlp", ("fc1", "fc2"), width, inner, depth)
-    projector = Bricks("multi_modal_projector", "cut")
+    width, projector = vision.number("hidden_size"), Bricks("multi_modal_projector", "cut")
     return (
-        _pixels(tower, "embeddings.patch_embedding", vision, width, bias=True),
-        tower.whole("embeddings.position_embedding", side * side, width),
-        *tower.attention(attention, width, vision.number("num_attention_heads"), depth),
-        *(row._replace(quantisable=packed) for row in mlp),
-        *_layer_norms(tower, ("encoder.layers.#.layer_norm1", "encoder.layers.#.layer_norm2"), width, depth),
-        tower.whole("post_layernorm", width, bias=True),
+        *siglip_vit(Bricks("vision_tower.vision_model", "cut"), vision, vision.number("num_hidden_layers")),
         projector.whole("mm_input_projection_weight", width, model.hidden_size),
         projector.whole("mm_soft_emb_norm", width),
     )
@@ -154,15 +144,15 @@ def pixtral(model: Model, vision: Part) -> tuple[Row, ...]:
         *_pixtral_tower(model, vision),
         projector.whole("norm", width),
         projector.whole("patch_merger.merging_layer", width, width * merged**2),
-        *_projector(model, width),
+        *two_layer_projector(model, width),
     )
 
 
 def _pixtral_tower(model: Model, vision: Part) -> tuple[Row, ...]:
-    tower, name, depth = Bricks("vision_tower", "cut"), "transformer.layers.#", _layers_in_use(model, vision)
+    tower, name, depth = Bricks("vision_tower", "cut"), "transformer.layers.#", layers_in_use(model, vision)
     width, attention = vision.number("hidden_size"), (f"{name}.attention.qkv_proj", f"{name}.attention.o_proj")
     return (
-        _pixels(tower, "patch_conv", vision, width, bias=False),
+        pixels(tower, "patch_conv", vision, width, bias=False),
         tower.whole("ln_pre", width),
         tower.whole(f"{name}.attention_norm", width, times=depth),
         tower.whole(f"{name}.ffn_norm", width, times=depth),
@@ -171,7 +161,7 @@ def _pixtral_tower(model: Model, vision: Part) -> tuple[Row, ...]:
     )
 
 
-def _projector(model: Model, width: int) -> tuple[Row, Row]:
+def two_layer_projector(model: Model, width: int) -> tuple[Row, Row]:
     """Two linear layers into the language model, with a bias where the config or its class says so."""
     projector, hidden = Bricks("multi_modal_projector", "cut"), model.hidden_size
     bias = Part(model.geometry, "").flag("multimodal_projector_bias")
@@ -181,7 +171,7 @@ def _projector(model: Model, width: int) -> tuple[Row, Row]:
     )
 
 
-def _layers_in_use(model: Model, vision: Part) -> int:
+def layers_in_use(model: Model, vision: Part) -> int:
     """Layers of a tower up to the one whose output is taken; counted from the end where negative."""
     depth, taken = vision.number("num_hidden_layers"), Part(model.geometry, "").odd("vision_feature_layer", -1)
     if isinstance(taken, bool) or not isinstance(taken, int) or not -depth <= taken <= depth:
@@ -193,22 +183,11 @@ def llava(model: Model, vision: Part) -> tuple[Row, ...]:
     """LLaVA's tower, CLIP or Pixtral, as far as its layers are used, and its projector."""
     kind, width = vision.odd("model_type", "clip_vision_model"), vision.number("hidden_size")
     if kind == "pixtral":
-        return (*_pixtral_tower(model, vision), *_projector(model, width))
+        return (*_pixtral_tower(model, vision), *two_layer_projector(model, width))
     if kind != "clip_vision_model":
         raise Missing(f"a tower of the kind {kind} is not described")
-    tower, depth, name = Bricks("vision_tower.vision_model", "cut"), _layers_in_use(model, vision), "encoder.layers.#"
-    side, heads = vision.number("image_size") // vision.number("patch_size"), vision.number("num_attention_heads")
-    attention = (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.out_proj")
-    return (
-        tower.whole("embeddings.class_embedding", width),
-        _pixels(tower, "embeddings.patch_embedding", vision, width, bias=False),
-        tower.whole("embeddings.position_embedding", side * side + 1, width),
-        tower.whole("pre_layrnorm", width, bias=True),
-        *tower.attention(attention, width, heads, depth),
-        *_plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, vision.number("intermediate_size"), depth),
-        *_layer_norms(tower, (f"{name}.layer_norm1", f"{name}.layer_norm2"), width, depth),
-        *_projector(model, width),
-    )
+    tower = Bricks("vision_tower.vision_model", "cut")
+    return (*clip_vit(tower, vision, layers_in_use(model, vision)), *two_layer_projector(model, width))
 
 
 def _llava_text(model: Model) -> Rows:
@@ -234,7 +213,7 @@ def llama4(model: Model, vision: Part) -> tuple[Row, ...]:
         *_layer_norms(tower, ("layernorm_pre", "layernorm_post"), width, 1),
         *_layer_norms(tower, norms, width, depth),
         *tower.attention(attention, width, heads, depth),
-        *_plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, inner, depth),
+        *plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, inner, depth),
         tower.column("vision_adapter.mlp.fc1", adapter[1], adapter[0], bias=False),
         tower.row("vision_adapter.mlp.fc2", adapter[2], adapter[1], bias=False),
         Bricks("multi_modal_projector", "cut").column("linear_1", model.hidden_size, output, bias=False),
@@ -261,7 +240,7 @@ def moonvit(model: Model, vision: Part) -> tuple[Row, ...]:
     height, breadth = (vision.number(f"pos_emb_{side}", vision.odd(f"init_pos_emb_{side}", 64)) for side in SIDES)
     attention, norms = (f"{name}.wqkv", f"{name}.wo"), (f"{name}.norm0", f"{name}.norm1")
     rows = (
-        _pixels(tower, "patch_embed.proj", vision, width, bias=vision.flag("patch_embed_proj_bias", default=True)),
+        pixels(tower, "patch_embed.proj", vision, width, bias=vision.flag("patch_embed_proj_bias", default=True)),
         tower.whole("patch_embed.pos_emb", height * breadth, width),
         *(tower.whole(each, width, bias=normed, times=depth) for each in norms),
         tower.column(f"{name}.mlp.fc0", inner, width, bias=linear, times=depth),
@@ -307,7 +286,7 @@ def minimax_m3(model: Model, vision: Part) -> tuple[Row, ...]:
         tower.whole("pre_layrnorm", width, bias=True),
         *_layer_norms(tower, (f"{name}.layer_norm1", f"{name}.layer_norm2"), width, depth),
         *tower.attention(attention, width, heads, depth),
-        *_plain_mlp(tower, name, ("fc1", "fc2"), width, inner, depth),
+        *plain_mlp(tower, name, ("fc1", "fc2"), width, inner, depth),
         after.column("multi_modal_projector.linear_1", middle, width, bias=projected),
         after.row("multi_modal_projector.linear_2", hidden, middle, bias=projected),
         after.column("patch_merge_mlp.linear_1", middle, hidden * side**2, bias=bias),
@@ -340,21 +319,8 @@ def _patches(tower: Bricks, vision: Part, width: int, *, bias: bool) -> Row:
     return tower.whole("patch_embed.proj", width, taken, bias=bias)
 
 
-def _pixels(tower: Bricks, name: str, vision: Part, width: int, *, bias: bool) -> Row:
-    """The convolution that takes patches of one image in."""
-    return tower.whole(name, width, vision.number("num_channels", 3) * vision.number("patch_size") ** 2, bias=bias)
-
-
 def _layer_norms(tower: Bricks, names: Sequence[str], width: int, depth: int) -> tuple[Row, ...]:
     return tuple(tower.whole(name, width, bias=True, times=depth) for name in names)
-
-
-def _plain_mlp(tower: Bricks, name: str, names: tuple[str, str], width: int, inner: int, depth: int) -> tuple[Row, Row]:
-    first, second = names
-    return (
-        tower.column(f"{name}.{first}", inner, width, times=depth),
-        tower.row(f"{name}.{second}", width, inner, times=depth),
-    )
 
 
 def _gated_mlp(tower: Bricks, name: str, width: int, inner: int, depth: int, *, bias: bool) -> tuple[Row, Row]:
