@@ -19,7 +19,13 @@ def environment(container: Node, document: Document, given: EnvMapping[str, Mayb
     env = dict(given)
     for source in _entries(container.get("envFrom")):
         env.update(_from_source(source, document))
-    for entry in _entries(container.get("env")):
+    return variables(container.get("env"), document, env)
+
+
+def variables(entries: Node | None, document: Document, given: EnvMapping[str, Maybe[str]]) -> dict[str, Maybe[str]]:
+    """The same for a list of `name` and `value` (or `valueFrom`)."""
+    env = dict(given)
+    for entry in _entries(entries):
         if name := text(entry.get("name")):
             env[name] = _value(entry, document, env)
     return env
