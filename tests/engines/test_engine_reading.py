@@ -42,6 +42,12 @@ def test_the_old_entrypoint_takes_no_word_alone() -> None:
     assert [problem.message for problem in found.flag_problems] == ["unrecognized arguments: Qwen/Qwen3-8B"]
 
 
+@pytest.mark.parametrize("name", ["__MODEL__", "<model-name>", "YOUR-MODEL-PATH", "YOUR_MODEL"])
+def test_a_placeholder_is_no_model(name: str) -> None:
+    assert isinstance(deployment(f"vllm serve '{name}'").model, Unknown)
+    assert isinstance(deployment(f"vllm serve --model '{name}'").model, Unknown)
+
+
 def test_an_empty_name_is_no_model() -> None:
     assert isinstance(deployment("vllm serve --model=").model, Unknown)
 
@@ -163,3 +169,14 @@ def test_a_profile_says_the_sizes_in_its_name(profile: str, sizes: tuple[int | N
     knobs = nim("nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8", NIM_MODEL_PROFILE=profile).knobs
     found = [knobs.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size")]
     assert tuple(None if size is None else value(size) for size in found) == sizes
+
+
+def test_a_server_around_the_engine_has_flags_and_names_of_its_own() -> None:
+    found = deployment("python -m huggingfaceserver --model_name=x --model_id=org/m --max_length 512 --odd 1 -tp 2")
+    assert value(found.model) == "org/m"
+    assert {name: value(knob) for name, knob in found.knobs.items()} == {
+        "max_model_len": 512,
+        "tensor_parallel_size": 2,
+    }
+    assert not found.flag_problems
+    assert deployment("vllm serve org/m --odd 1").flag_problems

@@ -271,8 +271,9 @@ def test_without_the_c_library_the_same_is_read(monkeypatch):
         ("serve", "vllm serve x\n", "shell"),
         ("-", "# c\napiVersion: v1\n", "yaml"),
         ("-", '{"a": 1}', "yaml"),
-        ("a.py", "import x\n", None),
-        ("a.py", "#!/usr/bin/python\nimport x\n", None),
+        ("a.rs", "use x;\n", None),
+        ("a.py", "import x\n", "python"),
+        ("a", "#!/usr/bin/python\nimport x\n", None),
         ("a.yaml-template", "x", "yaml"),
         ("README.md", "hello\n", None),
     ],
@@ -282,4 +283,4 @@ def test_the_kind_of_a_file(path, text, kind):
 
 
 def test_another_language_that_looks_like_yaml_is_not_reported():
-    assert parsed("a: b: c\n", "vllm.service") == parsed("x\n", "a.py")
+    assert parsed("a: b: c\n", "vllm.toml") == parsed("x\n", "a.rs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -61,20 +61,37 @@ def _command_line(
 ) -> Reading:
     era = engine.table.era(Version.parse(version.value) if isinstance(version, Located) else None)
     takes_model = start.command.takes_model
-    files = Files(launch.argv[start.first_flag :], engine.file_flags, flags_in)
+    words = [_renamed(word, start.command.renamed) for word in launch.argv[start.first_flag :]]
+    files = Files(words, engine.file_flags, flags_in)
     files.entries += launch.settings
     reading = read_flags(files.words, engine.table, era, takes_positional=takes_model)
     if files.entries:
         has_model = bool(reading.positionals or any(flag in reading.values for flag in engine.model_flags))
-        words = _with_files(files, engine, start, era, has_model)
+        together = _with_files(files, engine, start, era, has_model)
         files.problems += _no_model(files, engine, start, has_model)
-        reading = read_flags(words, engine.table, era, takes_positional=takes_model)
+        reading = read_flags(together, engine.table, era, takes_positional=takes_model)
+    if start.command.takes_more:
+        reading.problems = [problem for problem in reading.problems if not problem.message.startswith(NOT_KNOWN)]
     reading.problems += files.problems
     reading.open_words += files.open_words
     for name in engine.file_flags:
         if (ignored := reading.values.get(name)) is not None:
             reading.problems.append(_ignored(name, ignored))
     return reading
+
+
+NOT_KNOWN = "unrecognized arguments"
+
+
+def _renamed(word: Word, names: Mapping[str, str]) -> Word:
+    """A word whose flag has another name in the engine, with that name."""
+    text = word.value if isinstance(word, Located) else word.spelled
+    key, equals, value = text.partition("=")
+    name = names.get(key.replace("_", "-")) if names and key.startswith("--") else None
+    if name is None:
+        return word
+    whole = name + equals + value
+    return word.with_value(whole) if isinstance(word, Located) else word._replace(spelled=whole)
 
 
 def _with_files(files: Files, engine: Engine, start: Start, era: Era, has_model: bool) -> list[Word]:
@@ -118,13 +135,19 @@ def model(reading: Reading, engine: Engine, start: Start) -> Maybe[str] | None:
     positional = next(iter(reading.positionals), None)
     if flagged is not None and isinstance(positional, Located) and start.command.takes_model:
         reading.problems.append(FlagProblem(positional, f"unrecognized arguments: {positional.value}"))
-    return flagged if flagged is not None else positional
+    return flagged if flagged is not None else _named(positional) if positional is not None else None
+
+
+_PLACEHOLDER = re.compile(r"__[A-Z][A-Z0-9_]*__|<[^<>]+>|YOUR[-_][A-Z_-]+")
+"""Names that somebody is to write something else for."""
 
 
 def _named(model: Maybe[str]) -> Maybe[str]:
-    """An empty name stands for one that is given elsewhere (`--model "${MODEL:-}"`)."""
+    """An empty name (`--model "${MODEL:-}"`) and a placeholder stand for one that is given elsewhere."""
     if isinstance(model, Located) and not model.value:
         return Unknown("the model's name is empty in this file", model.span, model.spelled, "naming the model")
+    if isinstance(model, Located) and _PLACEHOLDER.fullmatch(model.value):
+        return Unknown(f"{model.value} is a placeholder", model.span, model.spelled, "naming the model")
     return model
 
 

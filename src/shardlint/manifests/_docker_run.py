@@ -118,6 +118,16 @@ def read(words: Sequence[Word]) -> DockerRun | None:
     return run
 
 
+def options(words: Sequence[Word], **given: list[Word]) -> DockerRun:
+    """Options alone, where a manifest lists them beside what it states in fields (`given`, by their long names)."""
+    run = DockerRun()
+    run.options.update({name.replace("_", "-"): list(values) for name, values in given.items()})
+    place = 0
+    while place < len(words):
+        place = _step(run, words, place)
+    return run
+
+
 def _step(run: DockerRun, words: Sequence[Word], place: int) -> int:
     """Reads the option at a place, or the image; returns the next place."""
     word, text = words[place], text_of(words[place])

@@ -22,23 +22,28 @@ MOST_WRAPPERS = 6
 
 
 def launches_of(
-    script: Fragment, form: str, library: Library, env: Mapping[str, Word] = NOTHING
+    script: Fragment, form: str, library: Library, env: Mapping[str, Word] = NOTHING, base: Launch | None = None
 ) -> Iterator[Launch | Problem]:
     """The launches of every command, each named after the file, and what of the script could not be read."""
-    return (launch for launch, _ in steps_of(script, form, library, env))
+    return (launch for launch, _ in steps_of(script, form, library, env, base))
 
 
-def steps_of(script: Fragment, form: str, library: Library, env: Mapping[str, Word] = NOTHING) -> Iterator[Step]:
-    """The same with the options of each launch's `srun`. `env` is what is set before the script starts."""
+def steps_of(
+    script: Fragment, form: str, library: Library, env: Mapping[str, Word] = NOTHING, base: Launch | None = None
+) -> Iterator[Step]:
+    """The same with the options of each launch's `srun`.
+
+    `env` is what is set before the script starts, `base` what all launches share where it is no file of its own.
+    """
     name = script.source.path.replace("\\", "/").rpartition("/")[2]
-    base = Launch(name, "script", form, script.span(0, 0), unit=name)
+    base = base or Launch(name, "script", form, script.span(0, 0), unit=name)
     files = partial(_beside, script.source, library)
     read = shell.read(script, env, files=files)
     for problem in read.problems:
         yield problem, {}
     for command, stage in zip(read.commands, stages(read.commands), strict=True):
         if command.words:
-            yield from _of_command(command, base._replace(together=f"{name} {stage}"), files)
+            yield from _of_command(command, base._replace(together=f"{base.unit} {stage}"), files)
         for heredoc in command.heredocs:
             for launch in _inside(heredoc, library):
                 yield launch, {}
@@ -80,7 +85,7 @@ def _of_command(
     elif run is not None:
         yield from ((launch, options) for launch in _of_container(run, inside, base, files))
     else:
-        yield base._replace(argv=inside.words, gpus_per_pod=_devices.usable(None, base.env)), options
+        yield base._replace(argv=inside.words, gpus_per_pod=_devices.usable(base.gpus_per_pod, base.env)), options
 
 
 def _script_within(command: shell.Command, wrapped: _wrappers.Wrapped) -> Fragment | None:
@@ -105,6 +110,8 @@ def _of_container(
     """`docker run`: its words, or the commands of the script that a shell in the container is given."""
     env = run.environment(command.env, files)
     given = run.cards(env)
+    if given is not None and base.gpus_per_pod is not None:
+        given = _devices.fewer(base.gpus_per_pod, given)
     unit = f"{base.unit}:{base.at.line}:{base.at.column}"
     base = base._replace(
         unit=unit,

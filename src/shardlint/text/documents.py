@@ -9,10 +9,19 @@ from shardlint.findings import Problem
 from shardlint.text.nodes import Node
 from shardlint.text.source import Fragment, Source
 
-Kind = Literal["yaml", "shell", "dockerfile", "properties"]
+Kind = Literal["yaml", "shell", "dockerfile", "properties", "unit", "terraform", "nix", "python"]
 
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm")
 YAML_SUFFIXES = (".yaml", ".yml", ".json", ".jsonc", ".tpl", ".j2", ".gotmpl", ".tmpl", "template")
+_OTHER_SUFFIXES: dict[str, Kind] = {
+    ".properties": "properties",
+    ".service": "unit",
+    ".container": "unit",
+    ".tf": "terraform",
+    ".nix": "nix",
+    ".py": "python",
+}
+_UNIT_START = r"(?:\s*(?:[#;][^\n]*)?\n)*\[(?:Unit|Service|Container)\]\s*\n"
 _DOCKERFILE = r"(?:docker|container)file$|(?:^|[/\\])(?:docker|container)file[.-][^/\\]*$"
 _SUFFIX = r"[^/\\.][^/\\]*\.[A-Za-z]\w*$"
 _SHEBANG = r"#!.*\b(?:ba|da|k|z|a)?sh\b"
@@ -50,11 +59,13 @@ def kind_of(source: Source) -> Kind | None:
         return "shell"
     if path.endswith(YAML_SUFFIXES):
         return "yaml"
-    if path.endswith(".properties"):
-        return "properties"
+    if (other := _OTHER_SUFFIXES.get(path[path.rfind(".") :])) is not None:
+        return other
     head = source.text[:4096].removeprefix("\ufeff")
     if head.startswith("#!"):
         return "shell" if re.match(_SHEBANG, head) else None
+    if "[" in head and re.match(_UNIT_START, head):
+        return "unit"
     if re.match(_YAML_START, head):
         return "yaml"
     return None if re.search(_SUFFIX, path) else "shell"
@@ -68,12 +79,23 @@ def documents(source: Source) -> Parsed:
     kind = kind_of(source)
     if kind is None:
         return Parsed()
-    if kind in ("dockerfile", "properties"):
-        return Parsed((Document(source, kind),))
     if kind == "shell":
         return Parsed((Document(source, "shell", script=Fragment.whole(source)),))
+    if kind != "yaml":
+        return Parsed((Document(source, kind),))
     from shardlint.text import yaml
 
     parsed = yaml.documents(source)
+    if parsed.problems and source.path.lower().endswith(".tpl") and "{{" in source.text:
+        return Parsed((_script_of_template(source),))
     guessed = not source.path.lower().endswith(YAML_SUFFIXES) and re.search(_SUFFIX, source.path) is not None
-    return Parsed() if guessed and parsed.problems else parsed  # it was no YAML after all (`vllm.service`)
+    return Parsed() if guessed and parsed.problems else parsed  # it was no YAML after all
+
+
+def _script_of_template(source: Source) -> Document:
+    """A file of named templates that are no YAML: what they make is taken for shell text."""
+    from shardlint.text import templates
+
+    masked = templates.mask_script(source.text)
+    script = Fragment(masked.text, source, range(len(source.text) + 1))
+    return Document(source, "shell", script=script, templated=True)
