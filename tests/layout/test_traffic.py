@@ -90,7 +90,7 @@ def test_experts_of_data_parallel_ranks_gather_and_scatter_tokens() -> None:
         ("all-reduce", "tp", "layer", 5),
         ("all-gather", "ep", "dispatch", 3),
         ("reduce-scatter", "ep", "combine", 3),
-        ("all-gather", "tp", "layer", 3),
+        ("all-gather", "tp", "sequence", 3),
     ]
     assert kinds(of(MOE, tensor_parallel_size=2, enable_expert_parallel=True)) == [
         ("all-reduce", "tp", "embedding", 1),

@@ -36,6 +36,7 @@ def run(words: list[str]) -> int:
         "smoke": smoke,
         "model": model,
         "models": models,
+        "show": show,
         "plan": plan,
         "explain": explain,
         "rules": rules,
@@ -123,6 +124,24 @@ def model(options: Options) -> int:
     options = with_project_settings(options)
     report = describe(options.model, _library(options), settings_of(options))
     _print(model_json(report) if options.format == "json" else "\n".join(model_text(report)))
+    return 0
+
+
+def show(options: Options) -> int:
+    """Draw the layout of one deployment."""
+    from shardlint import check as checking
+    from shardlint.check.facts import DeploymentFacts
+    from shardlint.front import show_command
+    from shardlint.front.smoke import chosen
+
+    options = with_project_settings(options)
+    settings = settings_of(options)
+    found, library = _look(options, settings)
+    deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
+    known = show_command.shown(DeploymentFacts(deployment, library, settings), options)
+    show_command.write_pictures(known, options)
+    text = show_command.as_text(known, colour=_paint(options), derive=options.derive)
+    _print(show_command.as_json(known) if options.format == "json" else "\n".join(text))
     return 0
 
 

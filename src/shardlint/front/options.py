@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 HOOK_OPTION = "--force-exclude"
-COMMANDS = ("check", "inspect", "smoke", "model", "models", "plan", "explain", "rules")
+COMMANDS = ("check", "inspect", "smoke", "model", "models", "show", "plan", "explain", "rules")
 
 
 class Options(NamedTuple):
@@ -41,6 +41,11 @@ class Options(NamedTuple):
     requests: int | None = None
     objective: str = ""
     all: bool = False
+    derive: bool = False
+    """Of `show`."""
+    tokens: int | None = None
+    svg: str | None = None
+    html: str | None = None
 
 
 def parse(words: list[str]) -> Options:

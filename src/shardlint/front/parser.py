@@ -21,6 +21,7 @@ commands:
   inspect PATH...   show what was read, and what the files do not tell
   smoke PATH...     run the layout of one deployment on this host, before any weight is loaded
   model ID_OR_DIR   show the numbers of one model, and how it can be split
+  show PATH...      draw the layout of one deployment, with its numbers and their sums
   plan MODEL_OR_FILE
                     list the layouts that would serve a model on given GPUs, the best first
   models add ID...  keep what a hub says of a model: config.json and the sizes of its weights
@@ -38,6 +39,7 @@ DESCRIPTIONS = {
     "Needs torch (the extra smoke); uses the GPUs where each rank has one, else the CPU.",
     "model": "Shows the geometry of a model with the place of every number, its parameters and bytes by part,\n"
     "its KV cache, and which tensor and pipeline parallel sizes are legal, with the reason for each that is not.",
+    "show": "Draws the layout of one deployment: nodes, GPUs, ranks, groups; and says what each GPU holds and sends.",
     "plan": "Lists every layout of TP, PP, DP, EP and DCP that a model, or the model of a manifest, can have on given\n"
     "GPUs: what works, the best for an objective first, with what it holds; and what does not, with the reason.",
     "explain": "Prints the page of one rule: what happens, why, when it is quiet, and its test cases.",
@@ -105,6 +107,8 @@ def _parser(command: str) -> _Parser:
     _add_world(parser)
     if command == "smoke":
         _add_trial(parser)
+    if command == "show":
+        _add_drawing(parser)
     if command == "check":
         _add_judgement(parser)
         parser.add_argument("-V", "--version", action="version", version=f"shardlint {__version__}")
@@ -161,6 +165,16 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
     return int(text)
+
+
+def _add_drawing(parser: _Parser) -> None:
+    parser.add_argument("--hardware", metavar="SPEC", help="the GPUs where a manifest does not tell: 2x8xH100:80")
+    parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
+    parser.add_argument("--derive", action="store_true", help="show each number's formula, values and sources")
+    parser.add_argument("--tokens", metavar="T", type=_count, help="tokens of a prefill step (default: 2048)")
+    parser.add_argument("--requests", metavar="N", type=_count, help="sequences of a decode step (default: 1)")
+    parser.add_argument("--svg", metavar="FILE", help="write the picture into this file")
+    parser.add_argument("--html", metavar="FILE", help="write picture and numbers into this file")
 
 
 def _add_trial(parser: _Parser) -> None:

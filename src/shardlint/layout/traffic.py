@@ -20,7 +20,7 @@ from shardlint.layout.sizes import Sizes
 from shardlint.layout.stages import Layers
 
 Operation = Literal["all-reduce", "all-gather", "reduce-scatter", "send"]
-Purpose = Literal["layer", "embedding", "dispatch", "combine", "boundary", "logits"]
+Purpose = Literal["layer", "embedding", "dispatch", "combine", "sequence", "boundary", "logits"]
 
 BOUNDARY_TENSORS = 2
 """`hidden_states` and `residual`."""
@@ -75,7 +75,7 @@ def _of_stage(
         yield Collective("all-gather", group, "dispatch", number, expert_sums, hidden_size)
         yield Collective("reduce-scatter", group, "combine", number, expert_sums, hidden_size)
         if shared_out:
-            yield Collective("all-gather", "tp", "layer", number, expert_sums, hidden_size)
+            yield Collective("all-gather", "tp", "sequence", number, expert_sums, hidden_size)
     if number < sizes.pipeline_parallel_size - 1:
         yield Collective("send", "pp", "boundary", number, 1, hidden_size, BOUNDARY_TENSORS)
     elif cut and vocab_size is not None:
