@@ -60,6 +60,8 @@ class Launch(NamedTuple):
     """`leader` or `worker` inside a group."""
     mounts: Mapping[str, str] = MappingProxyType({})
     """Files and folders of the host, by the path at which the container has them."""
+    shares_pods: bool = False
+    """Whether other copies run in the same pods: what one of them leaves of the cards, others take."""
     conditional: bool = False
     """Whether the command stands in a branch or loop of its script, so that it may not run."""
     cards: tuple[str, ...] | None = None

@@ -12,8 +12,8 @@ from shardlint.layout.sizes import DEGREES, Degree
 from shardlint.rules._words import FLAGS, SHORT, counted, product, respelled
 
 
-def applies(world_size: Located[int], engines_beside: tuple[Deployment, ...]) -> bool:
-    return world_size.value > 0 and not engines_beside
+def applies(world_size: Located[int], engines_beside: tuple[Deployment, ...], deployment: Deployment) -> bool:
+    return world_size.value > 0 and not engines_beside and not deployment.server.primary.shares_pods
 
 
 def judge(
