@@ -44,8 +44,8 @@ def test_the_old_entrypoint_takes_no_word_alone() -> None:
 
 @pytest.mark.parametrize("name", ["__MODEL__", "<model-name>", "YOUR-MODEL-PATH", "YOUR_MODEL"])
 def test_a_placeholder_is_no_model(name: str) -> None:
-    assert isinstance(deployment(f"vllm serve '{name}'").model, Unknown)
-    assert isinstance(deployment(f"vllm serve --model '{name}'").model, Unknown)
+    assert isinstance(deployment(f"vllm serve {name}").model, Unknown)
+    assert isinstance(deployment(f"vllm serve --model {name}").model, Unknown)
 
 
 def test_an_empty_name_is_no_model() -> None:
