@@ -94,7 +94,7 @@ MAMBA_BESIDE = {
     "mamba_expand": 2,
 }
 OWN_KEYS: dict[str, dict[str, Any]] = {
-    "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4, "hidden_size_per_layer_input": 0},
+    "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4},
     "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
     | {"mamba_expand": 2, "mamba_d_state": 4, "mamba_d_conv": 4},
     "Lfm2": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3},
@@ -124,8 +124,12 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "KimiLinear": DELTA_AND_LATENT,
     "KimiK3": DELTA_AND_LATENT,
     "DeciLM": {"block_configs": [{"attention": {"n_heads_in_group": 4}, "ffn": {"ffn_mult": 2.625}}] * 8},
-    "InternVL": {"llm_config": TINY},
+    "InternVL": {"llm_config": TINY, "model_type": "llama"},
     "Llava": {"model_type": "llama"},
+    "Idefics3": {"model_type": "llama"},
+    "SmolVLM": {"model_type": "llama"},
+    "PaliGemma": {"model_type": "gemma"},
+    "Cohere2Vision": {"alignment_intermediate_size": 64},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,
     "Qwen3_5": DELTA_NET,
@@ -173,7 +177,15 @@ def test_every_family_has_rows_caches_and_ends(architecture: str) -> None:
 
 
 HOSTILE = ("x", -1, 0, [], {}, 1.5, True, None, 10**30, [1, 2, 3], ["a"])
-TOWER_KEYS = (*VISION, "num_key_value_heads", "qkv_hidden_size", "merge_kernel_size", "img_token_compression_config")
+TOWER_KEYS = (
+    *VISION,
+    "num_key_value_heads",
+    "select_layer",
+    "vocab_size",
+    "qkv_hidden_size",
+    "merge_kernel_size",
+    "img_token_compression_config",
+)
 
 
 @pytest.mark.parametrize("architecture", sorted(name for name, one in FAMILIES.items() if isinstance(one, WithTower)))
@@ -290,6 +302,23 @@ def test_a_pruned_model_has_what_each_of_its_blocks_says() -> None:
     assert tuple(row(found, "qkv_proj").layers) == tuple(windows(found)) == (0, 2, 4, 6)
     assert [out.count for out in row(found, "gate_up_proj").outs] == [256, 256]
     assert tuple(row(found, "down_proj").layers) == (1, 3, 5, 7)
+
+
+def test_full_layers_of_gemma4_have_heads_of_their_own_and_the_last_ones_share_caches() -> None:
+    kinds = ["sliding_attention", "full_attention"] * 4
+    keys: dict[str, Any] = {"layer_types": kinds, "sliding_window": 16, "num_kv_shared_layers": 2}
+    small = {"hidden_size_per_layer_input": 4, "use_double_wide_mlp": True, "vocab_size_per_layer_input": 1000}
+    spelt = (
+        {"global_head_dim": 16},
+        {"per_layer_config": {f"{layer:02d}": {"head_dim": 16} for layer in (1, 3, 5, 7)}},
+    )
+    for own in spelt:
+        found = rows("Gemma4ForCausalLM", **keys, **small, **own)
+        assert windows(found) == {0: 16, 1: None, 2: 16, 3: None, 4: 16, 5: None}
+        assert {cache.elements_per_head for cache in found.caches} == {16, 32}
+        assert [tuple(row.layers) for row in found.weights if row.name.endswith("q_proj")] == [(6,), (7,)]
+        narrow, wide = (row for row in found.weights if row.name.endswith("gate_up_proj"))
+        assert [(out.count, len(mlp.layers)) for mlp in (narrow, wide) for out in mlp.outs[:1]] == [(128, 6), (256, 2)]
 
 
 def test_a_window_without_its_length_is_unknown() -> None:

@@ -22,6 +22,14 @@ class Part:
         self._class = _class_of(self._written, geometry.model_type, key)
         self.is_known = isinstance(written, Mapping) or bool(self._class.name)
 
+    @classmethod
+    def of(cls, name: str, model_id: str, numbers: Mapping[str, Any]) -> Part:
+        """A part that an engine builds from numbers of its own."""
+        part = cls.__new__(cls)
+        part.name, part.model_id, part.is_known = name, model_id, True
+        part._written, part._class = numbers, ConfigClass("")
+        return part
+
     def odd(self, key: str, default: Any = None) -> Any:
         """The value of a key; where it is absent or null that of the class, else `default`."""
         kept_as = self._class.spellings.get(key, key)

@@ -35,6 +35,7 @@ KINDS = (
     "kimi",
     "state_space",
     "pruned",
+    "image_models",
     "classics",
     "gemma3n",
     "open_mixtures",

@@ -91,6 +91,11 @@ def glm4(model: Model) -> Rows:
     return dense(model, attention, norms=GLM4_NORMS)
 
 
+def glm_ocr(model: Model) -> Rows:
+    """GLM-OCR's language model: GLM-4 whose biases a key has to ask for."""
+    return dense(model, grouped_query(model, qkv_bias=model.flag("attention_bias")), norms=GLM4_NORMS)
+
+
 def stablelm(model: Model) -> Rows:
     """StableLM: LayerNorms with bias."""
     attention = grouped_query(model, qkv_bias=model.flag("use_qkv_bias"))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shardlint.architectures.blocks.attention import Heads, cache, grouped_query
 from shardlint.architectures.blocks.ends import ends
 from shardlint.architectures.blocks.mlp import gated
 from shardlint.architectures.blocks.norms import AROUND_THE_BLOCKS, layer_norms, norm
+from shardlint.architectures.blocks.small_gemma import (
+    attention_of_shared_caches,
+    caches_of_own,
+    embeddings_for_layers,
+    layers_with_caches,
+)
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families.decoders import MLP, Family
 from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.patterns import all_but_each, listed_as_sliding
-from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
+from shardlint.architectures.rows import Extent, Row, Rows
 
 LAYER = "model.layers.#"
 DECODER = "model.self_decoder"
@@ -41,65 +46,6 @@ def gemma3n(model: Model) -> Rows:
         *_in_decoder(ends(model, tied=True)),
     )
     return Rows(weights, caches_of_own(model, own, sliding), len(layers))
-
-
-def layers_with_caches(model: Model) -> Sequence[int]:
-    """All but the last `num_kv_shared_layers`, which read what earlier ones keep."""
-    shared = model.odd_number("num_kv_shared_layers", 0)
-    return model.layers[: max(len(model.layers) - shared, 0)]
-
-
-def attention_of_shared_caches(
-    model: Model, own: Sequence[int], sharing: Sequence[int], heads: Heads | None = None
-) -> tuple[Row, ...]:
-    """Layers with keys and values of their own, and layers that have queries alone."""
-    heads, bias = heads or Heads(model.heads, model.kv_heads, model.head_dim), model.flag("attention_bias")
-    name, hidden = f"{LAYER}.self_attn", Extent(model.hidden_size)
-    rows: tuple[Row, ...] = ()
-    if own:
-        rows = grouped_query(model, qkv_bias=bias, output_bias=bias, head_norms="per_head", heads=heads, layers=own)
-    if not sharing:
-        return rows
-    return (
-        *rows,
-        Row(f"{name}.q_proj", (Extent(heads.queries, "query_head", heads.width),), hidden, bias, sharing),
-        Row(f"{name}.o_proj", (hidden,), Extent(heads.queries * heads.width, "row"), bias, sharing),
-        norm(f"{name}.q_norm", heads.width, sharing),
-    )
-
-
-def caches_of_own(model: Model, own: Sequence[int], sliding: Sequence[int]) -> tuple[CacheRow, ...]:
-    """Keys and values of those layers, windowed where they slide."""
-    slides = frozenset(sliding)
-    full = tuple(layer for layer in own if layer not in slides)
-    windowed = tuple(layer for layer in own if layer in slides)
-    return (
-        *((cache(model, full),) if full else ()),
-        *((cache(model, windowed, model.number("sliding_window")),) if windowed else ()),
-    )
-
-
-def embeddings_for_layers(model: Model, name: str) -> tuple[Row, ...]:
-    """A second table of words with an embedding for every layer, and what mixes it in."""
-    width, hidden, layers = model.odd_number("hidden_size_per_layer_input", 0), model.hidden_size, model.layers
-    if not width:
-        return ()
-    every, words = width * len(layers), model.odd_number("vocab_size_per_layer_input", model.vocabulary)
-    table = Row(
-        f"{name}.embed_tokens_per_layer",
-        (Extent(words, "vocabulary"),),
-        Extent(every),
-        stage="each",
-        quantisable=False,
-    )
-    return (
-        table,
-        Row(f"{name}.per_layer_model_projection", (Extent(every, "column"),), Extent(hidden), stage="each"),
-        Row(f"{name}.per_layer_projection_norm", (Extent(width),), stage="each", quantisable=False),
-        Row(f"{LAYER}.per_layer_input_gate", (Extent(width),), Extent(hidden), layers=layers),
-        Row(f"{LAYER}.per_layer_projection", (Extent(hidden),), Extent(width), layers=layers),
-        norm(f"{LAYER}.post_per_layer_input_norm", hidden, layers),
-    )
 
 
 def _streams(model: Model, streams: int) -> Iterator[Row]:
@@ -163,8 +109,7 @@ def _conformer(audio: Part) -> tuple[Row, ...]:
     tower, name, depth = Bricks("audio_tower"), "conformer.#", audio.number("conf_num_hidden_layers")
     width, heads = audio.number("hidden_size"), audio.number("conf_num_attention_heads")
     kernel = audio.number("conf_conv_kernel_size")
-    first, second = _two(audio, "sscp_conv_channel_size")
-    bands = audio.number("input_feat_size") // 4
+    channels = two_numbers(audio, "sscp_conv_channel_size")
     linears = {
         "attention.attn.relative_position_embedding.pos_proj": (width, width),
         "attention.attn.q_proj": (width, width),
@@ -190,13 +135,8 @@ def _conformer(audio: Part) -> tuple[Row, ...]:
         "ffw_layer_end.post_layer_norm",
         "norm",
     )
-    convolutions = "subsample_conv_projection"
     return (
-        tower.whole(f"{convolutions}.conv_0.conv", first, CONVOLUTION),
-        tower.whole(f"{convolutions}.conv_0.norm", first),
-        tower.whole(f"{convolutions}.conv_1.conv", second, first * CONVOLUTION),
-        tower.whole(f"{convolutions}.conv_1.norm", second),
-        tower.whole(f"{convolutions}.input_proj_linear", width, second * bands),
+        *convolutions(tower, ("conv_0", "conv_1"), channels, width, audio.number("input_feat_size")),
         *(tower.whole(f"{name}.{key}", *sizes, times=depth) for key, sizes in linears.items()),
         *(tower.whole(f"{name}.{key}", width, times=depth) for key in norms),
         tower.whole(f"{name}.attention.attn.per_dim_scale", width // heads, times=depth),
@@ -205,9 +145,26 @@ def _conformer(audio: Part) -> tuple[Row, ...]:
 
 CONVOLUTION = 9
 """Inputs of a convolution of 3 x 3."""
+HALVED_TWICE = 4
+"""Each of the two convolutions halves the frequencies."""
 
 
-def _two(part: Part, key: str) -> tuple[int, int]:
+def convolutions(
+    tower: Bricks, names: tuple[str, str], channels: tuple[int, int], width: int, bands: int
+) -> tuple[Row, ...]:
+    """The two convolutions that a sound enters by, and the layer behind them."""
+    (one, two), (first, second), name = names, channels, "subsample_conv_projection"
+    return (
+        tower.whole(f"{name}.{one}.conv", first, CONVOLUTION),
+        tower.whole(f"{name}.{one}.norm", first),
+        tower.whole(f"{name}.{two}.conv", second, first * CONVOLUTION),
+        tower.whole(f"{name}.{two}.norm", second),
+        tower.whole(f"{name}.input_proj_linear", width, second * (bands // HALVED_TWICE)),
+    )
+
+
+def two_numbers(part: Part, key: str) -> tuple[int, int]:
+    """A value that is a pair of whole numbers."""
     value = part.odd(key)
     if not isinstance(value, (list, tuple)) or len(value) != 2 or not all(isinstance(v, int) and v > 0 for v in value):
         raise Missing(f"{key} of {part.model_id} is {value!r}, not two whole numbers")

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shardlint.architectures.blocks.attention import Heads, cache, grouped_query
+from shardlint.architectures.blocks.attention import Heads, cache
 from shardlint.architectures.blocks.ends import ends
 from shardlint.architectures.blocks.experts import gated_experts, router
 from shardlint.architectures.blocks.mlp import gated
 from shardlint.architectures.blocks.norms import AROUND_THE_BLOCKS, layer_norms, norm
+from shardlint.architectures.blocks.small_gemma import (
+    attention_of_shared_caches,
+    embeddings_for_layers,
+    layers_with_caches,
+)
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families.decoders import MLP, Family
+from shardlint.architectures.families.gemma3n import convolutions, two_numbers
 from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.patterns import listed_as_sliding
 from shardlint.architectures.rows import Row, Rows
 
-NOT_DESCRIBED = ("hidden_size_per_layer_input", "num_kv_shared_layers")
-"""Keys of the small models, whose layers share caches and take embeddings of their own."""
 NAMES = (
     ("model.vision_tower", "vision_tower"),
     ("model.embed_vision", "embed_vision"),
@@ -32,34 +36,59 @@ NORMS_BESIDE_EXPERTS = ("post_feedforward_layernorm_1", "post_feedforward_layern
 
 def gemma4(model: Model) -> Rows:
     """The language model. Keys and values of full layers are one in the checkpoint, and vLLM still allocates both."""
-    for key in NOT_DESCRIBED:
-        if model.odd_number(key, 0):
-            raise Missing(f"{model.geometry.model_id} has {key}, which is not described")
     if not isinstance(model.odd("layer_types"), list):
         raise Missing(f"the config of {model.geometry.model_id} does not tell layer_types")
-    sliding = listed_as_sliding(model, ())
-    full = tuple(layer for layer in model.layers if layer not in frozenset(sliding))
-    width, keys = model.odd_number("global_head_dim", 0), model.odd_number("num_global_key_value_heads", 0)
-    heads = Heads(model.heads, keys or model.kv_heads, width or model.head_dim)
-    bias, hidden = model.flag("attention_bias"), model.hidden_size
+    slides, own = frozenset(listed_as_sliding(model, ())), layers_with_caches(model)
+    heads = _heads_of_full_layers(model, _less(model.layers, slides))
+    hidden, kept = model.hidden_size, frozenset(own)
 
     def attention(layers: Sequence[int], heads: Heads | None = None) -> tuple[Row, ...]:
-        if not layers:
-            return ()
-        return grouped_query(model, qkv_bias=bias, output_bias=bias, head_norms="per_head", layers=layers, heads=heads)
+        with_caches = tuple(layer for layer in layers if layer in kept)
+        return attention_of_shared_caches(model, with_caches, _less(layers, kept), heads)
 
     weights = (
-        *attention(sliding),
-        *attention(full, heads),
-        *gated(MLP, hidden, model.number("intermediate_size"), model.layers),
+        *attention([layer for layer in model.layers if layer in slides]),
+        *attention(_less(model.layers, slides), heads),
+        *_mlps(model, own),
         *layer_norms(AROUND_THE_BLOCKS, hidden, model.layers),
+        *embeddings_for_layers(model, "model"),
         *_experts(model),
         *ends(model, on_every_stage=True),
     )
-    kept = ((cache(model, full, heads=heads),) if full else ()) + (
-        (cache(model, sliding, model.number("sliding_window")),) if sliding else ()
+    full, windowed = _less(own, slides), tuple(layer for layer in own if layer in slides)
+    caches = ((cache(model, full, heads=heads),) if full else ()) + (
+        (cache(model, windowed, model.number("sliding_window")),) if windowed else ()
     )
-    return Rows(weights, kept, len(model.layers))
+    return Rows(weights, caches, len(model.layers))
+
+
+def _heads_of_full_layers(model: Model, full: Sequence[int]) -> Heads:
+    """Their KV heads and widths, which stand in keys of their own, or once for each layer in `per_layer_config`."""
+    width, keys = model.odd_number("global_head_dim", 0), model.odd_number("num_global_key_value_heads", 0)
+    listed = model.part("per_layer_config")
+    own = [one for layer in full if isinstance(one := listed.get(f"{layer:02d}"), Mapping)]
+    widths, counts = ({one.get(key) for one in own} or {None} for key in ("head_dim", "num_key_value_heads"))
+    if len(widths) > 1 or len(counts) > 1:
+        raise Missing(f"full layers of {model.geometry.model_id} differ in their heads, which is not described")
+    found = [one for one in (*widths, *counts) if one is not None]
+    if not all(isinstance(one, int) and one > 0 for one in found):
+        raise Missing(f"per_layer_config of {model.geometry.model_id} has heads that are no numbers")
+    return Heads(model.heads, counts.pop() or keys or model.kv_heads, widths.pop() or width or model.head_dim)
+
+
+def _less(layers: Sequence[int], taken: frozenset[int]) -> tuple[int, ...]:
+    return tuple(layer for layer in layers if layer not in taken)
+
+
+def _mlps(model: Model, own: Sequence[int]) -> tuple[Row, ...]:
+    """The MLPs, those of layers without a cache of their own twice as wide where a key says so."""
+    width, sharing = model.number("intermediate_size"), model.layers[len(own) :]
+    if not (sharing and own and model.flag("use_double_wide_mlp")):
+        return gated(MLP, model.hidden_size, width, model.layers)
+    return (
+        *gated(MLP, model.hidden_size, width, own),
+        *gated(MLP, model.hidden_size, 2 * width, sharing),
+    )
 
 
 def _experts(model: Model) -> tuple[Row, ...]:
@@ -82,10 +111,55 @@ def _experts(model: Model) -> tuple[Row, ...]:
     )
 
 
+def gemma4_towers(model: Model, vision: Part) -> tuple[Row, ...]:
+    """A tower for images and, of the small models, one for sounds: whole on every rank and never quantised."""
+    audio = Part(model.geometry, "audio_config")
+    hears = model.geometry.raw.get("audio_config") is not None
+    return (*gemma4_vision(model, vision), *(_audio_tower(audio, model.hidden_size) if hears else ()))
+
+
+def _audio_tower(audio: Part, hidden: int) -> tuple[Row, ...]:
+    tower, name, depth = Bricks("audio_tower"), "layers.#", audio.number("num_hidden_layers")
+    width, kernel, output = (audio.number(key) for key in ("hidden_size", "conv_kernel_size", "output_proj_dims"))
+    first, second = two_numbers(audio, "subsampling_conv_channels")
+    blocks = {
+        "self_attn.q_proj": (width, width),
+        "self_attn.k_proj": (width, width),
+        "self_attn.v_proj": (width, width),
+        "self_attn.post": (width, width),
+        "self_attn.relative_k_proj": (width, width),
+        "lconv1d.linear_start": (2 * width, width),
+        "lconv1d.linear_end": (width, width),
+        "lconv1d.depthwise_conv1d": (width, kernel),
+    }
+    feed_forward = {"ffw_layer_1": (4 * width, width), "ffw_layer_2": (width, 4 * width)}
+    norms = ("lconv1d.pre_layer_norm", "lconv1d.conv_norm", "norm_pre_attn", "norm_post_attn", "norm_out")
+    return (
+        *convolutions(tower, ("layer0", "layer1"), (first, second), width, MEL_BANDS),
+        *(tower.whole(f"{name}.{key}", *sizes, times=depth) for key, sizes in blocks.items()),
+        *(
+            tower.whole(f"{name}.feed_forward{half}.{key}", *sizes, times=depth)
+            for half in (1, 2)
+            for key, sizes in feed_forward.items()
+        ),
+        *(
+            tower.whole(f"{name}.feed_forward{half}.{key}_layer_norm", width, times=depth)
+            for half in (1, 2)
+            for key in ("pre", "post")
+        ),
+        *(tower.whole(f"{name}.{key}", width, times=depth) for key in norms),
+        tower.whole(f"{name}.self_attn.per_dim_scale", width // audio.number("num_attention_heads"), times=depth),
+        tower.whole("output_proj", output, width, bias=True),
+        Bricks("embed_audio").whole("embedding_projection", hidden, output),
+    )
+
+
+MEL_BANDS = 128
+"""Frequencies that the tower for sounds takes in."""
+
+
 def gemma4_vision(model: Model, vision: Part) -> tuple[Row, ...]:
-    """The tower, whole on every rank and never quantised."""
-    if model.geometry.raw.get("audio_config") is not None:
-        raise Missing(f"{model.geometry.model_id} has an audio tower, which is not described")
+    """The tower for images."""
     tower, depth = Bricks("vision_tower"), vision.number("num_hidden_layers")
     width, inner, heads = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
     head, name = vision.number("head_dim", width // heads), "encoder.layers.#"
@@ -111,6 +185,6 @@ def gemma4_vision(model: Model, vision: Part) -> tuple[Row, ...]:
 
 FAMILIES: Mapping[str, Family] = {
     "Gemma4ForCausalLM": gemma4,
-    "Gemma4ForConditionalGeneration": WithTower(gemma4, gemma4_vision, NAMES),
+    "Gemma4ForConditionalGeneration": WithTower(gemma4, gemma4_towers, NAMES),
 }
 """Architecture class -> family."""
