@@ -19,7 +19,7 @@ from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.check.tenants import tenants_of
-from shardlint.deployment import KNOBS, Deployment
+from shardlint.deployment import KNOBS, Deployment, Told
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
@@ -69,6 +69,19 @@ class DeploymentFacts:
         answer: Maybe[Any] | None = self.answer(name)
         return answer
 
+    @cached_property
+    def told(self) -> Told:
+        """All knobs, flags and facts by name, for conditions that ask for one after the other."""
+        return Told(self._option, self.deployment.env, self.engine.environment)
+
+    def _option(self, name: str) -> Maybe[Any] | None:
+        field = name.replace("_", "-")
+        if name in KNOBS or name in DERIVED or f"--{field}" not in self.engine.table.rows:
+            answer: Maybe[Any] | None = self.answer(name)
+            return answer
+        written = self.deployment.engine_fields.get(field)
+        return self._in_open_words(name) if written is None else written
+
     def once(self, work: Callable[[], T], *arguments: Hashable) -> T:
         """What `work` makes of the model under this release and the arguments, shared with deployments of the same."""
         if not isinstance(self.deployment.model, Located) or isinstance(self.geometry, Unknown):
@@ -79,13 +92,18 @@ class DeploymentFacts:
         written = self.deployment.knobs.get(name)
         if written is not None:
             return written
-        if self.deployment.open_words:
-            word = self.deployment.open_words[0]
-            return word._replace(reason=f"{name} may stand in {word.spelled}, which the file does not tell")
+        if (open_word := self._in_open_words(name)) is not None:
+            return open_word
         default = self._defaults.get(name)
         if default is None:
             return None
         return Located(default, origin="default", source=f"the default of {self.label}")
+
+    def _in_open_words(self, name: str) -> Unknown | None:
+        """Where a flag that is not written may stand all the same."""
+        for word in self.deployment.open_words[:1]:
+            return word._replace(reason=f"{name} may stand in {word.spelled}, which the file does not tell")
+        return None
 
     @cached_property
     def _defaults(self) -> Mapping[str, Any]:
@@ -208,6 +226,15 @@ class DeploymentFacts:
         if written is not None:
             return Unknown(f"{written.value} is no GPU that is known", written.span, settle_by=HARDWARE_SETTLED_BY)
         return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)
+
+    @property
+    def platform(self) -> Located[str]:
+        """What the engine runs on: rocm where a card or the image says so, else cuda."""
+        cards = self.accelerators
+        vendors = {card.vendor for card in cards.value} if isinstance(cards, Located) else set()
+        image = self.deployment.server.primary.image
+        is_rocm = "amd" in vendors or (isinstance(image, Located) and "rocm" in image.value)
+        return Located("rocm" if is_rocm else "cuda", origin="derived", source="the cards and the image")
 
     def _given_cards(self, hardware: Hardware) -> Maybe[tuple[Accelerator, ...]]:
         """The card of --hardware, or all that its name may mean; of unequal cards the smallest."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from shardlint.check.facts import DeploymentFacts, names_asked
 from shardlint.deployment import Deployment
-from shardlint.findings import Finding, Located, NotChecked, Problem, Related, Rule, Span, Unknown
+from shardlint.findings import Finding, Located, NotChecked, Problem, Related, Rule, Span, Undecided, Unknown
 
 
 class RuleFailed(Exception):
@@ -38,28 +38,27 @@ def is_about(rule: Rule, facts: DeploymentFacts) -> bool:
 
 def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:
     """The findings of one rule on one deployment, or why it did not run."""
-    try:
-        for problem in _problems(rule, facts):
-            yield _finding(rule, problem, fallback, deployment)
-    except Missing as missing:
-        if missing.unknown is not None:
-            unknown = missing.unknown
-            yield NotChecked(deployment, rule.name, missing.name, unknown.reason, unknown.settle_by, fallback.path)
+    for said in _said(rule, facts):
+        if isinstance(said, Problem):
+            yield _finding(rule, said, fallback, deployment)
+        else:
+            unknown = said.unknown
+            yield NotChecked(deployment, rule.name, said.missing, unknown.reason, unknown.settle_by, fallback.path)
 
 
-def _problems(rule: Rule, facts: Facts) -> Iterable[Problem]:
+def _said(rule: Rule, facts: Facts) -> Iterable[Problem | Undecided]:
     try:
         if rule.applies is not None and not _ask(rule.applies, facts):
             return ()
-        return tuple(map(_problem, _ask(rule.judge, facts)))
-    except Missing:
-        raise
+        return tuple(map(_checked, _ask(rule.judge, facts)))
+    except Missing as missing:
+        return () if missing.unknown is None else (Undecided(missing.name, missing.unknown),)
     except (Exception, SystemExit) as cause:  # sys.exit() in a plugin's rule is no verdict
         raise RuleFailed(rule, cause) from cause
 
 
-def _problem(said: Any) -> Problem:
-    if not isinstance(said, Problem):
+def _checked(said: Any) -> Problem | Undecided:
+    if not isinstance(said, (Problem, Undecided)):
         raise TypeError(f"{said!r:.80} is no Problem")
     return said
 

@@ -3,5 +3,6 @@
 from shardlint.deployment.deployment import Deployment, FlagProblem
 from shardlint.deployment.knobs import KNOBS, Knob
 from shardlint.deployment.launch import ConfigEntry, Launch, Server, Word
+from shardlint.deployment.told import NotTold, Told
 
-__all__ = ["KNOBS", "ConfigEntry", "Deployment", "FlagProblem", "Knob", "Launch", "Server", "Word"]
+__all__ = ["KNOBS", "ConfigEntry", "Deployment", "FlagProblem", "Knob", "Launch", "NotTold", "Server", "Told", "Word"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from shardlint.findings.places import Located, Span
+from shardlint.findings.places import Located, Span, Unknown
 from shardlint.findings.vocabulary import SEVERITIES, Certainty, Effect, Severity
 
 PAGES = "shardlint/rules/{}.md"
@@ -40,6 +40,13 @@ class Problem(NamedTuple):
     certainty: Certainty = "exact"
 
 
+class Undecided(NamedTuple):
+    """What a rule yields for a part of its question that it could not decide: the fact that it missed, and why."""
+
+    missing: str
+    unknown: Unknown
+
+
 class Rule(NamedTuple):
     """One opinion: its code and name, the user's question it answers, and the function that judges.
 
@@ -53,7 +60,7 @@ class Rule(NamedTuple):
     family: str
     severity: Severity
     effect: Effect | None
-    judge: Callable[..., Iterable[Problem]]
+    judge: Callable[..., Iterable[Problem | Undecided]]
     applies: Callable[..., bool] | None = None
     subject: Subject = "deployment"
     engines: tuple[str, ...] = ("vllm",)
