@@ -162,7 +162,11 @@ def plan(options: Options) -> int:
     else:
         library = _library(options)
         deployment = plan_command.deployment_of(options.model, library, settings)
-    report = plan_command.asked_for(deployment, library, settings, options)
+    made = plan_command.made_for(deployment, library, settings, options)
+    if options.emit is not None:
+        _print(plan_command.emit(made, options).rstrip("\n"))
+        return 0
+    report = plan_command.reported(made, settings)
     shown = {"shown": None} if options.all else {}
     _print(plan_json(report) if options.format == "json" else "\n".join(plan_text(report, _paint(options), **shown)))
     return int(not report.layouts)

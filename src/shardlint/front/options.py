@@ -41,6 +41,8 @@ class Options(NamedTuple):
     requests: int | None = None
     objective: str = ""
     all: bool = False
+    emit: str | None = None
+    choose: int = 1
     derive: bool = False
     """Of `show`."""
     tokens: int | None = None

@@ -11,6 +11,7 @@ from shardlint.front.failures import CannotRun
 from shardlint.front.options import HOOK_OPTION
 
 FORMATS = ("text", "json")
+EMITTED = ("command", "kubernetes", "lws")
 FORMAT = "text for people (the default), json for programs"
 
 DESCRIPTION = """\
@@ -159,6 +160,10 @@ def _add_machines(parser: _Parser) -> None:
     parser.add_argument("--objective", choices=("fits", "latency", "throughput"), default="fits", help="what to prefer")
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the file holds several")
     parser.add_argument("--all", action="store_true", help="show every layout that works, not the first five")
+    parser.add_argument("--emit", choices=EMITTED, help="write a script or a manifest that starts a layout instead")
+    parser.add_argument(
+        "--choose", metavar="N", type=_count, default=1, help="which of the layouts (default: the first)"
+    )
 
 
 def _count(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from shardlint.check import Settings
 from shardlint.check.command import read_command
@@ -18,6 +18,7 @@ from shardlint.front.failures import CannotRun
 from shardlint.layout.overheads import Estimate
 from shardlint.layout.traffic import collectives
 from shardlint.planning import OBJECTIVES, Candidate, Machines, Objective, Option, Plan, Ranked, plan
+from shardlint.planning.emitting import KINDS, Kind, NotEmitted, Wanted, emitted
 from shardlint.report.plan import LayoutLine, PlanReport, Range, RefusedLine
 
 if TYPE_CHECKING:
@@ -40,7 +41,14 @@ def spec_of(gpus: str | None, nodes: int | None) -> str | None:
     return f"{nodes or 1}x{match['count']}x{match['name']}"
 
 
-def asked_for(deployment: Deployment, library: DiskLibrary, settings: Settings, options: Options) -> PlanReport:
+class Made(NamedTuple):
+    """A plan and the facts that it was made from."""
+
+    plan: Plan
+    facts: DeploymentFacts
+
+
+def made_for(deployment: Deployment, library: DiskLibrary, settings: Settings, options: Options) -> Made:
     """The plan for one deployment. Raises CannotRun where it cannot be made."""
     trial = Trial(with_length(deployment, options.max_model_len), library, settings)
     facts = trial.facts({})
@@ -51,7 +59,7 @@ def asked_for(deployment: Deployment, library: DiskLibrary, settings: Settings, 
     if isinstance(found, Unknown):
         settle = f"; to settle it: {found.settle_by}" if found.settle_by else ""
         raise CannotRun(found.reason + settle)
-    return reported(found, facts, settings)
+    return Made(found, facts)
 
 
 def deployment_of(model: str, library: DiskLibrary, settings: Settings) -> Deployment:
@@ -92,8 +100,30 @@ def objective_of(options: Options) -> Objective:
     return next((objective for objective in OBJECTIVES if objective == options.objective), "fits")
 
 
-def reported(found: Plan, facts: DeploymentFacts, settings: Settings) -> PlanReport:
+def emit(made: Made, options: Options) -> str:
+    """The manifest of the layout that was chosen. Raises CannotRun where there is none."""
+    ranked, facts = made.plan.ranked, made.facts
+    if options.choose > len(ranked):
+        raise CannotRun(f"--choose {options.choose}: {len(ranked)} layouts work on these GPUs")
+    model, length, cards = facts.deployment.model, facts.context_length, facts.accelerators
+    wanted = Wanted(
+        model=model.value if isinstance(model, Located) else "",
+        release=str(facts.engine_version.value),
+        ranked=ranked[options.choose - 1],
+        card=cards.value[0].name if isinstance(cards, Located) and len(cards.value) == 1 else "",
+        max_model_len=length.value if isinstance(length, Located) else None,
+        has_experts=made.plan.situation.has_experts,
+    )
+    kind: Kind = next(kind for kind in KINDS if kind == options.emit)
+    try:
+        return emitted(kind, wanted)
+    except NotEmitted as reason:
+        raise CannotRun(f"--emit {kind}: {reason}") from reason
+
+
+def reported(made: Made, settings: Settings) -> PlanReport:
     """A plan in the words of its report."""
+    found, facts = made
     model, length = facts.deployment.model, facts.context_length
     return PlanReport(
         model=model.value if isinstance(model, Located) else "",

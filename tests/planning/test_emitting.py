@@ -1,0 +1,108 @@
+"""What a plan writes: shardlint reads it back as the layout that was chosen, and finds nothing wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shardlint import check as checking
+from shardlint.check import Settings
+from shardlint.facts import hardware_spec
+from shardlint.facts.hardware import Hardware
+from shardlint.findings import Located, Unknown
+from shardlint.front.main import main
+from shardlint.text import Library, Source
+
+DENSE, LARGE, EXPERTS = "Qwen/Qwen3-32B", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-235B-A22B"
+SPREAD = "meta-llama/Llama-3.3-70B-Instruct"
+LENGTH = "8192"
+
+
+class NoFiles(Library):
+    """Models are those of the catalogue."""
+
+    def sibling(self, path: str) -> Source | Unknown:
+        return Unknown(f"no {path}")
+
+    def model(self, model_id: str) -> Unknown:
+        return Unknown(f"no {model_id}")
+
+
+@pytest.mark.parametrize(
+    ("model", "spec", "kind", "sizes"),
+    [
+        (DENSE, "8xH100", "command", {"tensor_parallel_size": 1, "data_parallel_size": 8}),
+        (DENSE, "8xH100", "kubernetes", {"tensor_parallel_size": 1, "replicas": 8, "gpus_per_pod": 1}),
+        (SPREAD, "2x1xH100:80", "lws", {"pipeline_parallel_size": 2, "pods": 2, "gpus_per_pod": 1}),
+        (SPREAD, "2x1xH100:80", "command", {"pipeline_parallel_size": 2, "nnodes": 2}),
+        (EXPERTS, "8xH200", "kubernetes", {"tensor_parallel_size": 8, "replicas": 1, "gpus_per_pod": 8}),
+        (LARGE, "2x8xH100", "lws", {"tensor_parallel_size": 8, "pipeline_parallel_size": 2, "pods": 2}),
+    ],
+)
+def test_the_first_layout_comes_back(
+    model: str, spec: str, kind: str, sizes: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", model, "--hardware", spec, "--max-model-len", LENGTH, "--emit", kind]) == 0
+    text = capsys.readouterr().out
+    path = "serve.sh" if kind == "command" else "serve.yaml"
+    hardware = hardware_spec.parse(spec)
+    assert isinstance(hardware, Hardware)
+    report = checking.check([Source(path, text)], NoFiles(), Settings(hardware=hardware))
+    assert [finding.message for finding in report.findings if finding.severity != "note"] == []
+    (deployment,) = report.deployments
+    assert isinstance(deployment.model, Located)
+    assert deployment.model.value == model
+    for name, wanted in sizes.items():
+        found = deployment.knobs.get(name) or getattr(deployment, name, None)
+        assert isinstance(found, Located), name
+        assert found.value == wanted
+
+
+def test_copies_of_attention_on_several_nodes_are_one_engine_with_headless_followers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--hardware", "2x8xH200", "--objective", "throughput", "--max-model-len", LENGTH]
+    assert main(["plan", LARGE, *words, "--emit", "lws"]) == 0
+    leader, worker = capsys.readouterr().out.split("workerTemplate:")
+    assert "--data-parallel-size=16" in leader
+    assert "--headless" not in leader
+    assert '--data-parallel-start-rank="$((LWS_WORKER_INDEX * 8))"' in worker
+    assert "--headless" in worker
+
+
+@pytest.mark.parametrize(
+    ("model", "spec", "kind", "why"),
+    [(DENSE, "8xH100", "lws", "takes one node"), (SPREAD, "2x1xH100:80", "kubernetes", "takes 2 nodes")],
+)
+def test_a_kind_that_cannot_hold_the_layout_is_refused(
+    model: str, spec: str, kind: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", model, "--hardware", spec, "--max-model-len", LENGTH, "--emit", kind]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_another_layout_can_be_chosen_and_one_that_is_not_there_cannot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", DENSE, "--hardware", "8xH100", "--max-model-len", LENGTH, "--emit", "command"]
+    assert main([*words, "--choose", "2"]) == 0
+    assert "--tensor-parallel-size=8" in capsys.readouterr().out
+    assert main([*words, "--choose", "99"]) == 2
+    assert "99" in capsys.readouterr().err
+
+
+def test_a_model_by_a_strange_name_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "my model: one"
+    folder.mkdir()
+    (folder / "config.json").write_text(
+        '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096,'
+        ' "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 32000,'
+        ' "max_position_embeddings": 2048, "torch_dtype": "bfloat16"}'
+    )
+    for kind in ("command", "kubernetes"):
+        assert main(["plan", str(folder), "--hardware", "1xH100", "--emit", kind]) == 0
+        source = Source("serve.sh" if kind == "command" else "serve.yaml", capsys.readouterr().out)
+        (deployment,) = checking.read([source], NoFiles(), Settings()).deployments
+        assert isinstance(deployment.model, Located)
+        assert deployment.model.value == str(folder)
