@@ -26,6 +26,10 @@ class Command(NamedTuple):
     takes_model: bool = False
     """The model may stand alone, without a flag."""
     optional_subcommand: bool = False
+    takes_more: bool = False
+    """It takes flags of its own, or any, beside those of the engine."""
+    renamed: Mapping[str, str] = NOTHING
+    """Flags of the engine by the names that this program has for them."""
 
 
 class Engine(NamedTuple):
