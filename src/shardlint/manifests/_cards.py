@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._values import value_of
@@ -25,14 +25,19 @@ _ONE_OF = "several values are allowed"
 
 def named(spec: Node) -> Maybe[str] | None:
     """The card, else the machine, that a pod spec selects; None where no selector names one."""
-    labels = [*_selector(spec), *_affinity(spec)]
+    return of_labels([*_selector(spec), *_affinity(spec)]) or next(
+        (_templated(node) for name in ("nodeSelector", "affinity") if (node := spec.get(name)) and node.templated), None
+    )
+
+
+def of_labels(labels: Iterable[tuple[str, Maybe[str]]]) -> Maybe[str] | None:
+    """The same for labels that a node must have."""
+    labels = list(labels)
     for endings in (_CARD_ENDINGS, _MACHINE_ENDINGS, _CLASS_ENDINGS):
         for key, value in labels:
             if _is_key(key, endings) and not _says_nothing(value):
                 return _unless_placeholder(value)
-    return next(
-        (_templated(node) for name in ("nodeSelector", "affinity") if (node := spec.get(name)) and node.templated), None
-    )
+    return None
 
 
 def _is_key(key: str, endings: tuple[str, ...]) -> bool:
@@ -63,13 +68,17 @@ def _selector(spec: Node) -> Iterator[tuple[str, Maybe[str]]]:
 
 def _affinity(spec: Node) -> Iterator[tuple[str, Maybe[str]]]:
     required = spec.get("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    terms = required.get("nodeSelectorTerms") if required else None
-    if not isinstance(terms, Sequence):
-        return
-    for term in terms:
+    return of_terms(required.get("nodeSelectorTerms") if required else None)
+
+
+def of_terms(terms: Node | None) -> Iterator[tuple[str, Maybe[str]]]:
+    """The labels that `nodeSelectorTerms` ask for; of alternatives none can be told."""
+    for term in terms if isinstance(terms, Sequence) else ():
         expressions = term.get("matchExpressions")
         for expression in expressions if isinstance(expressions, Sequence) else ():
-            if (pair := _expression(expression, alternatives=len(terms) > 1)) is not None:
+            if (
+                pair := _expression(expression, alternatives=isinstance(terms, Sequence) and len(terms) > 1)
+            ) is not None:
                 yield pair
 
 
@@ -78,9 +87,15 @@ def _expression(expression: Node, *, alternatives: bool) -> tuple[str, Maybe[str
     key, operator, values = (expression.get(name) for name in ("key", "operator", "values"))
     if not isinstance(key, Scalar) or not isinstance(operator, Scalar) or operator.text != "In":
         return None
+    value = one_of(values, alternatives=alternatives)
+    return None if value is None else (key.text, value)
+
+
+def one_of(values: Node | None, *, alternatives: bool = False) -> Maybe[str] | None:
+    """The only value of a list; Unknown where it has several."""
     if not isinstance(values, Sequence) or not len(values):
         return None
     only = values[0]
     if len(values) > 1 or alternatives:
-        return key.text, Unknown(_ONE_OF, values.span, values.spelled, settle_by="--hardware")
-    return (key.text, value_of(only)) if isinstance(only, Scalar) else None
+        return Unknown(_ONE_OF, values.span, values.spelled, settle_by="--hardware")
+    return value_of(only) if isinstance(only, Scalar) else None

@@ -63,12 +63,13 @@ def device_name(container: Node) -> Located[str] | None:
     for part in ("limits", "requests"):
         amounts = container.get("resources", part)
         for key, _ in amounts.items() if isinstance(amounts, Mapping) else ():
-            if _names_kind(key.text.strip()):
+            if names_kind(key.text.strip()):
                 return Located(key.text.strip(), key.span, key.spelled)
     return None
 
 
-def _names_kind(name: str) -> bool:
+def names_kind(name: str) -> bool:
+    """Whether a resource name says of what kind its devices are."""
     return name in _KINDS or name.startswith(_KIND_PREFIXES) or bool(_RENAMED.fullmatch(name))
 
 
@@ -78,7 +79,7 @@ def _devices_in(amounts: Mapping) -> list[Maybe[int]]:
         name = key.text.strip()
         if not isinstance(amount, Scalar) or amount.is_null:
             continue
-        if name in _PLAIN or _names_kind(name):
+        if name in _PLAIN or names_kind(name):
             found.append(_devices.count(value_of(amount)))
         elif name in _SHARES:
             found.append(Unknown(f"{name} counts shares of a card", key.span, key.spelled))
