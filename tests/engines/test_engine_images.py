@@ -48,6 +48,7 @@ def test_a_reference_is_taken_apart(reference: str, repository: str, tag: str | 
         ("ghcr.io/llm-d/llm-d-cuda:v0.9.0", None),
         ("quay.io/ascend/vllm-ascend:v0.11.0rc1-a3", None),
         ("lmcache/vllm-openai:2025-05-27-v1", None),
+        ("docker.io/lmcache/vllm-openai:v0.3.9", None),
         ("quay.io/modh/vllm:rhoai-2.12", None),
     ],
 )
