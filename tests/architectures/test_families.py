@@ -448,3 +448,22 @@ def test_sliding_layers_of_mimo_have_heads_of_their_own_and_values_are_narrow() 
 )
 def test_what_is_not_described_of_a_family_is_unknown(architecture: str, keys: dict[str, Any]) -> None:
     assert isinstance(rows_of(geometry(architecture, **EXPERTS, **keys)), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys", "parameters"),
+    [
+        ("LlamaForCausalLM", {}, 0),
+        ("LlamaModel", {}, 1000 * 64),
+        ("LlamaModel", {"tie_word_embeddings": True}, 0),
+        ("BertModel", {}, -64 * 65),
+        ("BertForSequenceClassification", {}, 0),
+        ("Gemma4ForCausalLM", own_keys("Gemma4") | {"sliding_window": 16, "attention_k_eq_v": True}, 4 * 2 * 8 * 64),
+        ("Gemma3nForCausalLM", own_keys("Gemma3n") | {"sliding_window": 16}, -2 * 8 * (2 * 2 * 64 + 1)),
+    ],
+)
+def test_what_the_rows_have_otherwise_than_the_checkpoint_is_said(
+    architecture: str, keys: dict[str, Any], parameters: int
+) -> None:
+    found = rows(architecture, **keys)
+    assert sum(unlike.parameters for unlike in found.unlike_checkpoint) == parameters

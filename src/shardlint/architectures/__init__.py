@@ -3,7 +3,7 @@
 from shardlint.architectures.families import FAMILIES, lacks_vision_config, rows_of
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.known_pieces import HEADS_ONLY, known_pieces
-from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
+from shardlint.architectures.rows import CacheRow, Extent, Row, Rows, Unlike
 
 __all__ = [
     "FAMILIES",
@@ -13,6 +13,7 @@ __all__ = [
     "Family",
     "Row",
     "Rows",
+    "Unlike",
     "known_pieces",
     "lacks_vision_config",
     "rows_of",

@@ -139,6 +139,13 @@ class StateRow(NamedTuple):
     page_multiple: int = 16
 
 
+class Unlike(NamedTuple):
+    """Parameters that the engine builds and the checkpoint does not have (above 0), or the other way (below 0)."""
+
+    parameters: int
+    why: str
+
+
 class Rows(NamedTuple):
     """All rows of one model. `layers` is the number of decoder layers that pipeline stages are made of.
 
@@ -157,3 +164,5 @@ class Rows(NamedTuple):
     reads_quantisation_as: tuple[tuple[str, str], ...] = ()
     """Where a class makes something of its own of a method of quantisation: (stated, what it stands for)."""
     states: tuple[StateRow, ...] = ()
+    unlike_checkpoint: tuple[Unlike, ...] = ()
+    """Where the rows are more or less than what the checkpoint holds, beside towers and tied heads."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.part import Part
-from shardlint.architectures.rows import Row
+from shardlint.architectures.rows import Row, Unlike
 
 LAYER = "encoder.layers.#"
 QUANTISED_MULTIPLE = 64
@@ -32,6 +32,15 @@ def clip_vit(tower: Bricks, vision: Part, depth: int) -> tuple[Row, ...]:
         tower.whole("pre_layrnorm", width, bias=True),
         *_layers(tower, vision, depth),
     )
+
+
+def unused_layers(vision: Part, used: int) -> tuple[Unlike, ...]:
+    """What a checkpoint holds of such a transformer behind the last layer whose output is taken, its norm included."""
+    width, inner, depth = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_hidden_layers"))
+    if used >= depth:
+        return ()
+    layer = 4 * width * (width + 1) + 2 * width * inner + inner + width + 4 * width
+    return (Unlike(-(depth - used) * layer - 2 * width, "layers of the tower whose output is not taken are left out"),)
 
 
 def _layers(tower: Bricks, vision: Part, depth: int) -> tuple[Row, ...]:

@@ -15,7 +15,7 @@ from shardlint.architectures.patterns import (
     qwen_sliding_layers,
     three_of_four_slide,
 )
-from shardlint.architectures.rows import Rows
+from shardlint.architectures.rows import Rows, Unlike
 
 
 def llama(model: Model) -> Rows:
@@ -102,6 +102,20 @@ def stablelm(model: Model) -> Rows:
     return dense(model, attention, norm_bias=True, ends_on_every_stage=True)
 
 
+def with_head(family: Family) -> Family:
+    """A class of embedders that vLLM builds as a language model, output head included."""
+
+    def build(model: Model) -> Rows:
+        rows = family(model)
+        if model.tied_embeddings:
+            return rows
+        head = Unlike(model.vocabulary * model.hidden_size, "an output head is built that the checkpoint does not have")
+        return rows._replace(unlike_checkpoint=(head,))
+
+    build.__doc__ = family.__doc__
+    return build
+
+
 FAMILIES: Mapping[str, Family] = {
     "AquilaForCausalLM": llama,
     "AquilaModel": llama,
@@ -117,15 +131,15 @@ FAMILIES: Mapping[str, Family] = {
     "InternLMForCausalLM": llama,
     "LLaMAForCausalLM": llama,
     "LlamaForCausalLM": llama,
-    "LlamaModel": llama,
+    "LlamaModel": with_head(llama),
     "Ministral3ForCausalLM": llama,
     "MistralForCausalLM": llama,
-    "MistralModel": llama,
+    "MistralModel": with_head(llama),
     "Olmo2ForCausalLM": olmo2,
     "Olmo3ForCausalLM": olmo2,
     "Phi3ForCausalLM": phi3,
     "Qwen2ForCausalLM": qwen2,
-    "Qwen2Model": qwen2,
+    "Qwen2Model": with_head(qwen2),
     "Qwen3ForCausalLM": qwen3,
     "SmolLM3ForCausalLM": smollm3,
     "StableLMEpochForCausalLM": stablelm,

@@ -11,7 +11,7 @@ from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.older import labels
 from shardlint.architectures.model import MOST_LAYERS, Missing, Model
-from shardlint.architectures.rows import CacheRow, Extent, Row, Rows
+from shardlint.architectures.rows import CacheRow, Extent, Row, Rows, Unlike
 
 
 def bert(model: Model) -> Rows:
@@ -37,7 +37,8 @@ def bert(model: Model) -> Rows:
         norm(f"{name}.attention.output.LayerNorm", hidden, layers, bias=True),
         norm(f"{name}.output.LayerNorm", hidden, layers, bias=True),
     )
-    return Rows(weights, (), len(layers))
+    pooler = Unlike(-hidden * (hidden + 1), "the pooler, which embeddings do not need, is left out")
+    return Rows(weights, (), len(layers), unlike_checkpoint=(pooler,))
 
 
 def bert_judge(model: Model) -> Rows:
@@ -59,7 +60,7 @@ def _with_heads(model: Model, name: str, heads: Mapping[str, int]) -> Rows:
         Row(key, (Extent(outputs),), hidden, True, stage="first", element_type="float32", quantisable=False)
         for key, outputs in heads.items()
     )
-    return rows._replace(weights=(*body, *head))
+    return rows._replace(weights=(*body, *head), unlike_checkpoint=())
 
 
 def _table(name: str, count: int, hidden: int) -> Row:

@@ -19,7 +19,7 @@ from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.patterns import all_but_each, listed_as_sliding
-from shardlint.architectures.rows import Extent, Row, Rows
+from shardlint.architectures.rows import Extent, Row, Rows, Unlike
 
 LAYER = "model.layers.#"
 DECODER = "model.self_decoder"
@@ -45,7 +45,15 @@ def gemma3n(model: Model) -> Rows:
         *embeddings_for_layers(model, DECODER),
         *_in_decoder(ends(model, tied=True)),
     )
-    return Rows(weights, caches_of_own(model, own, sliding), len(layers))
+    kept = caches_of_own(model, own, sliding)
+    return Rows(weights, kept, len(layers), unlike_checkpoint=_unused_keys(model, len(layers) - len(own)))
+
+
+def _unused_keys(model: Model, sharing: int) -> tuple[Unlike, ...]:
+    """Keys and values of layers that read the caches of others: the checkpoint has them, and nobody uses them."""
+    of_one = model.head_dim * (2 * model.kv_heads * model.hidden_size + 1)
+    why = "keys and values of layers that share the cache of another are left out"
+    return (Unlike(-sharing * of_one, why),) if sharing else ()
 
 
 def _streams(model: Model, streams: int) -> Iterator[Row]:

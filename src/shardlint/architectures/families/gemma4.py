@@ -21,7 +21,7 @@ from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.patterns import listed_as_sliding
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.rows import Row, Rows, Unlike
 
 NAMES = (
     ("model.vision_tower", "vision_tower"),
@@ -59,7 +59,14 @@ def gemma4(model: Model) -> Rows:
     caches = ((cache(model, full, heads=heads),) if full else ()) + (
         (cache(model, windowed, model.number("sliding_window")),) if windowed else ()
     )
-    return Rows(weights, caches, len(model.layers))
+    return Rows(weights, caches, len(model.layers), unlike_checkpoint=_values_beside_keys(model, heads, full))
+
+
+def _values_beside_keys(model: Model, heads: Heads, full: Sequence[int]) -> tuple[Unlike, ...]:
+    """Full layers may have one projection for keys and values, which the engine allocates twice."""
+    values = len(full) * heads.keys * heads.width * model.hidden_size
+    why = "values of full layers are allocated beside the keys that the checkpoint has for both"
+    return (Unlike(values, why),) if model.flag("attention_k_eq_v") and values else ()
 
 
 def _heads_of_full_layers(model: Model, full: Sequence[int]) -> Heads:

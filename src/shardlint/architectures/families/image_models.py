@@ -17,6 +17,7 @@ from shardlint.architectures.families.towers import (
     layers_in_use,
     moonvit,
     two_layer_projector,
+    unused,
 )
 from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
@@ -246,8 +247,8 @@ FAMILIES: Mapping[str, Family] = {
     "InternVLChatModel": WithTower(language, intern_vit),
     "InternVLForConditionalGeneration": WithTower(language, internvl, SIGLIP_NAMES),
     "KimiVLForConditionalGeneration": WithTower(mla.deepseek, kimi_vl, KIMI_NAMES),
-    "LlavaNextForConditionalGeneration": WithTower(language, llava_next, SIGLIP_NAMES),
-    "LlavaOnevisionForConditionalGeneration": WithTower(language, llava_onevision, SIGLIP_NAMES),
+    "LlavaNextForConditionalGeneration": WithTower(language, llava_next, SIGLIP_NAMES, unused),
+    "LlavaOnevisionForConditionalGeneration": WithTower(language, llava_onevision, SIGLIP_NAMES, unused),
     "PaddleOCRVLForConditionalGeneration": WithTower(dense.llama, paddleocr),
     "PaliGemmaForConditionalGeneration": WithTower(language, paligemma, SIGLIP_NAMES),
     "Phi3VForCausalLM": phi3v,

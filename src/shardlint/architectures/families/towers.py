@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shardlint.architectures.blocks.tower import Bricks
-from shardlint.architectures.blocks.vit import clip_vit, pixels, plain_mlp, siglip_vit
+from shardlint.architectures.blocks.vit import clip_vit, pixels, plain_mlp, siglip_vit, unused_layers
 from shardlint.architectures.families import dense, experts, mla
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.with_tower import Renames, WithTower
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
-from shardlint.architectures.rows import Row, Rows, Tower
+from shardlint.architectures.rows import Row, Rows, Tower, Unlike
 
 _LANGUAGE: Renames = (("model.language_model.", "language_model.model."), ("lm_head.", "language_model.lm_head."))
 _OLD_LANGUAGE: Renames = (("model.", "language_model.model."),)
@@ -190,6 +190,13 @@ def llava(model: Model, vision: Part) -> tuple[Row, ...]:
     return (*clip_vit(tower, vision, layers_in_use(model, vision)), *two_layer_projector(model, width))
 
 
+def unused(model: Model, vision: Part) -> tuple[Unlike, ...]:
+    """Layers of a CLIP or SigLIP tower that nobody asks for."""
+    if vision.odd("model_type", "clip_vision_model") not in ("clip_vision_model", "siglip_vision_model"):
+        return ()
+    return unused_layers(vision, layers_in_use(model, vision))
+
+
 def _llava_text(model: Model) -> Rows:
     """The language model, which the text config's type names."""
     if model.geometry.text_model_type not in ("llama", "mistral"):
@@ -352,7 +359,7 @@ FAMILIES: Mapping[str, Family] = {
     "Glm4vForConditionalGeneration": WithTower(dense.glm4, glm4v, QWEN3_VL_NAMES),
     "Glm4vMoeForConditionalGeneration": WithTower(experts.glm4_moe, glm4v, QWEN3_VL_NAMES),
     "KimiK25ForConditionalGeneration": WithTower(mla.deepseek, moonvit, KIMI_NAMES),
-    "LlavaForConditionalGeneration": WithTower(_llava_text, llava, TOWER_AND_PROJECTOR_NAMES),
+    "LlavaForConditionalGeneration": WithTower(_llava_text, llava, TOWER_AND_PROJECTOR_NAMES, unused),
     "Llama4ForConditionalGeneration": WithTower(experts.llama4, llama4),
     "MiniMaxM3SparseForConditionalGeneration": WithTower(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
     "Mistral3ForConditionalGeneration": WithTower(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.rows import Row, Rows, Unlike
 
 VisionTower = Callable[[Model, Part], Sequence[Row]]
+UnlikeTower = Callable[[Model, Part], tuple[Unlike, ...]]
 Renames = tuple[tuple[str, str], ...]
 
 LANGUAGE_MODEL = "language_model."
@@ -17,12 +18,18 @@ LANGUAGE_MODEL = "language_model."
 
 
 class WithTower:
-    """A family with the tower that `vision_config` describes; `renames` as in `Rows`."""
+    """A family with the tower that `vision_config` describes; `renames` as in `Rows`.
 
-    def __init__(self, text: Family, tower: VisionTower, renames: Renames = ()) -> None:
+    `unlike` says what the checkpoint's tower has that the engine does not build.
+    """
+
+    def __init__(
+        self, text: Family, tower: VisionTower, renames: Renames = (), unlike: UnlikeTower | None = None
+    ) -> None:
         self.text = text
         self.tower = tower
         self.renames = renames
+        self.unlike = unlike
 
     def __call__(self, model: Model) -> Rows:
         vision = Part(model.geometry, "vision_config")
@@ -30,4 +37,8 @@ class WithTower:
             raise Missing(f"the config of {model.geometry.model_id} does not tell vision_config")
         rows = self.text(model)
         language = (row._replace(name=LANGUAGE_MODEL + row.name) for row in rows.weights)
-        return rows._replace(weights=(*self.tower(model, vision), *language), renames=self.renames)
+        weights = (*self.tower(model, vision), *language)
+        unlike = self.unlike(model, vision) if self.unlike else ()
+        return rows._replace(
+            weights=weights, renames=self.renames, unlike_checkpoint=(*rows.unlike_checkpoint, *unlike)
+        )
