@@ -56,6 +56,11 @@ def test_memory_is_what_the_driver_reports() -> None:
     assert card.compute_capability == "8.9"
 
 
+def test_alternatives_mean_the_cards_of_all_if_all_are_known():
+    assert {card.id for card in accelerators.find("L4|A10G|L4")} == {"l4", "a10g"}
+    assert accelerators.find("L4|no-such-card") == ()
+
+
 def test_every_name_leads_to_a_card_and_every_card_has_a_source() -> None:
     for row in rows("accelerator_names.jsonl"):
         assert row["likely"] in (None, *row["accelerators"])

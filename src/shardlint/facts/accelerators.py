@@ -36,8 +36,12 @@ def fold(name: str) -> str:
 def find(text: str, more: Sequence[Accelerator] = ()) -> tuple[Accelerator, ...]:
     """All cards that the name may mean, the likely one first; none for an unknown name or a slice of a card.
 
-    `more` are cards beside those of the table; one of them that bears the name is meant.
+    `more` are cards beside those of the table; one of them that bears the name is meant.  Names with `|` between them
+    are alternatives, all of which have to be known.
     """
+    if "|" in text:
+        meant = [find(name, more) for name in text.split("|")]
+        return tuple(dict.fromkeys(card for cards in meant for card in cards)) if all(meant) else ()
     own = tuple(card for card in more if fold(text) in (fold(card.id), fold(card.name)))
     if own:
         return own
