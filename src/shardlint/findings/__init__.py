@@ -6,7 +6,7 @@ some sixty of them, and `dataclasses` itself loads `inspect`.  As tuples they co
 `isinstance(x, tuple)`; nobody does either.
 """
 
-from shardlint.findings.finding import FileNote, Finding, NotChecked, Problem, Related, Report, Rule, Undecided
+from shardlint.findings.finding import Change, FileNote, Finding, NotChecked, Problem, Related, Report, Rule, Undecided
 from shardlint.findings.places import Located, Maybe, Origin, Span, Unknown, known
 from shardlint.findings.remarks import Duplicate, Ignore
 from shardlint.findings.vocabulary import (
@@ -24,6 +24,7 @@ __all__ = [
     "GROUPS",
     "SEVERITIES",
     "Certainty",
+    "Change",
     "Duplicate",
     "Effect",
     "FileNote",

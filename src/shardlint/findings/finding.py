@@ -21,6 +21,23 @@ class Related(NamedTuple):
     message: str
 
 
+class Change(str):
+    """Advice that is an edit: its words are `--tensor-parallel-size 4`, and `text` goes where `old` stands at `span`.
+
+    A string, so that whoever reads advice need not know that some of it can be carried out.
+    """
+
+    __slots__ = ("old", "span", "text")
+    span: Span
+    old: str
+    text: str
+
+    def __new__(cls, words: str, span: Span, old: str, text: str) -> Change:
+        change = super().__new__(cls, words)
+        change.span, change.old, change.text = span, old, text
+        return change
+
+
 class Problem(NamedTuple):
     """What a rule yields.
 

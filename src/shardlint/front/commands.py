@@ -74,10 +74,15 @@ def check(options: Options) -> int:
 
         _print(check_json(report))
     else:
-        from shardlint.report.text import check_text
-
         texts = {**dict(library.texts()), **{source.path: source.text for source in found.sources}}
-        _print("\n".join(check_text(report, texts, _paint(options))))
+        if options.diff:
+            from shardlint.report.diff import diff_text
+
+            _print("\n".join(diff_text(report, texts)))
+        else:
+            from shardlint.report.text import check_text
+
+            _print("\n".join(check_text(report, texts, _paint(options))))
     return int(_fails(report, options))
 
 

@@ -22,6 +22,8 @@ class Options(NamedTuple):
     ignore: tuple[str, ...] | None = None
     fail_on: str | None = None
     strict: bool = False
+    diff: bool = False
+    """Of `check`: patches in the place of the report."""
     force_exclude: bool = False
     config: str | None = None
     no_color: bool = False

@@ -195,6 +195,7 @@ def _add_judgement(parser: _Parser) -> None:
     parser.add_argument("--ignore", metavar="RULES", type=_words, help="not these")
     parser.add_argument("--fail-on", choices=SEVERITIES, help="the least severity for exit code 1 (default: warning)")
     parser.add_argument("--strict", action="store_true", help="exit code 1 too for what could not be checked")
+    parser.add_argument("--diff", action="store_true", help="print what is advised as patches; nothing is written")
     parser.add_argument(
         HOOK_OPTION, action="store_true", help="pass over named files too that a search of their folder would (hooks)"
     )

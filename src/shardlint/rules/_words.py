@@ -8,7 +8,7 @@ from typing import Any
 
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
-from shardlint.findings import Located
+from shardlint.findings import Change, Located
 from shardlint.layout import Legal
 
 GIB = 2**30
@@ -60,8 +60,9 @@ def respelled(size: Located[Any] | None, value: int, degree: str) -> str:
     spelled = size.spelled if size is not None and size.origin == "written" else ""
     is_flag = spelled.startswith("-") or _KEY.match(spelled) is not None
     own_flag = is_flag and str(size.value if size is not None else "") in spelled
-    if own_flag:
-        return " ".join(_LAST_NUMBER.sub(str(value), spelled).split())
+    if own_flag and size is not None:
+        words = " ".join(_LAST_NUMBER.sub(str(value), spelled).split())
+        return words if size.span is None else Change(words, size.span, str(size.value), str(value))
     return f"{FLAGS[degree]} {value}"
 
 

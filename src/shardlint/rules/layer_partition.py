@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
-from shardlint.findings import Located, Problem, Rule
+from shardlint.findings import Change, Located, Problem, Rule
 from shardlint.layout.stages import even_counts
 from shardlint.rules._words import counted, listed, named
 
@@ -33,12 +33,19 @@ def judge(
         sum=None
         if counts is None
         else f"{' + '.join(map(str, counts[:LONGEST_ADVICE]))} = {sum(counts)}, in {counted(len(counts), 'part')}",
-        help=((f"{VARIABLE}={','.join(map(str, even))}",) if even else ()) + (f"leave {VARIABLE} out",),
+        help=((_evened(pp_layer_partition, even),) if even else ()) + (f"leave {VARIABLE} out",),
         related=(
             (pipeline_parallel_size, f"{counted(stages, 'pipeline stage')}"),
             (num_hidden_layers, counted(layers, "layer")),
         ),
     )
+
+
+def _evened(written: Located[str], even: list[int]) -> str:
+    """The advice to write equal parts, as an edit where the partition stands in a file."""
+    parts = ",".join(map(str, even))
+    words = f"{VARIABLE}={parts}"
+    return words if written.span is None else Change(words, written.span, written.value, parts)
 
 
 def numbers(text: str) -> list[int] | None:

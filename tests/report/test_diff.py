@@ -1,0 +1,56 @@
+"""`--diff`: patches that `patch` takes, and after which the finding is gone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shardlint.front.main import main
+
+FILES = {
+    "compose.yaml": """\
+services:
+  chat:   # kept
+    image: vllm/vllm-openai:v0.33.0
+    command: >-
+      --model meta-llama/Llama-3.1-8B-Instruct
+      -tp 3   --max-model-len 8192
+    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 8, capabilities: [gpu]}]}}}
+""",
+    "serve.sh": 'WAYS=6   # six cards\nvllm serve meta-llama/Llama-3.1-8B-Instruct --tensor-parallel-size "$WAYS"\n',
+    "no-end.sh": "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 7",
+    "windows.sh": "vllm serve meta-llama/Llama-3.1-8B-Instruct \\\r\n  -tp 6\r\n",
+    "parts.sh": "VLLM_PP_LAYER_PARTITION=9,9,9,9 vllm serve meta-llama/Llama-3.1-8B-Instruct -pp 4\n",
+}
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="there is no patch program")
+@pytest.mark.parametrize("name", FILES)
+def test_a_patch_mends_what_it_stands_under(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / name
+    file.write_bytes(FILES[name].encode())
+    assert main(["check", name, "--select", "query-heads,layer-partition", "--diff"]) == 1
+    patch = capsys.readouterr().out
+    assert file.read_bytes() == FILES[name].encode()  # nothing is ever written to a manifest
+    subprocess.run(["patch", "-p1", "--binary"], input=patch.encode(), check=True, capture_output=True)
+    changed = file.read_bytes().decode()
+    assert main(["check", name, "--select", "query-heads,layer-partition"]) == 0
+    pairs = zip(FILES[name].splitlines(), changed.splitlines(), strict=True)
+    assert sum(before != after for before, after in pairs) == 1
+    assert ("# kept" in changed) == ("# kept" in FILES[name])
+    assert changed.endswith("\n") == FILES[name].endswith("\n")
+
+
+def test_advice_that_is_no_edit_is_shown_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("serve.sh").write_text("vllm serve Qwen/Qwen3-8B -tp 2 --enable-expert-parallel\n")
+    assert main(["check", "serve.sh", "--select", "expert-parallel-dense", "--diff"]) == 1
+    assert "# no patch: leave --enable-expert-parallel out" in capsys.readouterr().out
