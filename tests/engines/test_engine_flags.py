@@ -305,3 +305,12 @@ def test_every_size_is_read_at_its_place(size: int, separator: str, underscores:
     value = read(command).values["--pipeline-parallel-size"]
     assert isinstance(value, Located) and value.value == size
     assert under(command, value.span) == str(size)
+
+
+def test_a_flag_that_may_not_be_there_is_unknown_and_leaves_the_others_alone() -> None:
+    absent = Unknown("in a branch", None, "--enable-expert-parallel")
+    table = engines.engine("vllm").table
+    reading = read_flags([absent, *located(["--max-model-len", "8"])], table, table.era(None), takes_positional=True)
+    assert reading.values["--enable-expert-parallel"] == absent
+    assert reading.values["--max-model-len"].value == 8
+    assert not reading.open_words and not reading.positionals

@@ -24,7 +24,7 @@ BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "n
 QUOTES = "\"'"
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
-_UNKNOWN_WITH_KEY = re.compile(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)=")
+_UNKNOWN_WITH_KEY = re.compile(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)(?:=|[\"']?\Z)")
 _MANY_WORDS = re.compile(r"\"?\$(?:[@*]|\{[@*][^}]*\}|\{\w+\[[@*]\][^}]*\})\"?")
 _NAMED_FOR_FLAGS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|toYaml", re.IGNORECASE)
 _NAMED_FOR_MODELS = re.compile(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE)
@@ -90,7 +90,7 @@ class _Reader:
             self.refuse(word, f"unrecognized arguments: {word.value}")
 
     def unknown_word(self, word: Unknown) -> None:
-        """A word that the file does not tell: one value, one flag with its value, or any number of flags."""
+        """A word that the file does not tell: one value, one flag (or whether it is there), or any number of flags."""
         if keyed := _UNKNOWN_WITH_KEY.match(word.spelled):
             self.unknown_value(keyed["key"], word)
         elif self.takes_positional and not self.reading.positionals and self.may_be_model(word):
@@ -279,8 +279,7 @@ class _Reader:
         result = convert(flag, given.value, self.table, self.era)
         if isinstance(result, BadValue):
             message = f"argument {_names(flag)}: {result.message}"
-            of_release = result.message.startswith("invalid choice")
-            self.reading.problems.append(FlagProblem(given, message, depends_on_release=of_release))
+            self.reading.problems.append(FlagProblem(given, message, depends_on_release=result.of_release))
             if result.meant is None:
                 self.keep(flag, Unknown(f"{given.value!r} is no value for {flag.name}", given.span, given.spelled))
                 return

@@ -82,7 +82,7 @@ def _program_length(argv: Sequence[Word], place: int, command: Command) -> int |
     word = argv[place]
     if isinstance(word, Unknown):
         named = command.subcommand is not None and command.name in word.spelled.lower()
-        return 1 if named and place == 0 else None
+        return 1 if named and all(isinstance(before, Unknown) for before in argv[:place]) else None
     return 1 if _program(word) == command.name else None
 
 

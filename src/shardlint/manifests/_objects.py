@@ -12,7 +12,7 @@ from shardlint.text.source import Source
 
 YAML_FILES = (
     "*.yaml", "*.yml", "*.json", "*.yaml-template", "*.yml-template", "*.yaml.template", "*.yml.template",
-    "*.yaml.tpl", "*.yml.tpl", "*.yaml.tmpl", "*.yml.tmpl", "*.yaml.j2", "*.yml.j2", "*.yaml.gotmpl",
+    "*.tpl", "*.yaml.tmpl", "*.yml.tmpl", "*.yaml.j2", "*.yml.j2", "*.yaml.gotmpl",
 )  # fmt: skip
 """Names that files of Kubernetes objects have, and templates of them."""
 

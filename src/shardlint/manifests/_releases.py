@@ -33,7 +33,7 @@ def of_application(
     for parameter in parameters if isinstance(parameters, Sequence) else ():
         value = parameter.get("value")
         if isinstance(value, Scalar) and (path := text(parameter.get("name"))):
-            values.append(_at_path(path, value))
+            values.append(at_path(path, value))
     yield from _launches(item, values, form, document, library)
 
 
@@ -46,7 +46,7 @@ def of_release(item: Mapping, form: str, document: Document, library: Library) -
         held = config.get("data", text(source.get("valuesKey")) or "values.yaml") if config is not None else None
         if isinstance(held, Scalar):
             path = text(source.get("targetPath"))
-            values += [_at_path(path, held)] if path else _parsed(held)
+            values += [at_path(path, held)] if path else _parsed(held)
     for field in ("valuesContent", "values"):
         inline = item.get("spec", field)
         if isinstance(inline, Scalar):
@@ -62,7 +62,7 @@ def _parsed(value: Scalar) -> list[Tree]:
     return [root for document in documents_in(value).documents if (root := document.root) is not None]
 
 
-def _at_path(path: str, value: Tree) -> Tree:
+def at_path(path: str, value: Tree) -> Tree:
     """`a.b[0].c` as mappings in each other; an index of a list that nothing else fills stands for its only entry."""
     for key, index in reversed(_STEP.findall(path)):
         value = [value] if index else {re.sub(r"\\(.)", r"\1", key): value}
@@ -72,25 +72,30 @@ def _at_path(path: str, value: Tree) -> Tree:
 def _launches(
     item: Mapping, values: list[Tree], form: str, document: Document, library: Library
 ) -> Iterator[Launch | Problem]:
+    return of_values(values, Launch(name(item), kind(item), form, item.span), document, library)
+
+
+def of_values(values: list[Tree], base: Launch, document: Document, library: Library) -> Iterator[Launch | Problem]:
+    """The launches of values one over the other, under the name of what installs the chart."""
     whole: Tree | None = None
     for one in values:
         whole = merged(whole, one)
     if whole is None:
         return
     try:
-        inner = (document._replace(root=whole),) if isinstance(whole, Mapping) else assemble([whole], document.source)
+        alone = isinstance(whole, Mapping)
+        inner = (document._replace(kind="yaml", root=whole),) if alone else assemble([whole], document.source)
     except TooLarge:
-        yield Problem(item.span, "The values grow beyond all measure: aliases inside aliases.")
+        yield Problem(base.at, "The values grow beyond all measure: aliases inside aliases.")
         return
     for values_document in inner:
         found = manifests.launches(values_document, library)
         yield from found.problems
         for launch in found.launches:
-            yield _renamed(launch, item, form, alone=len(found.launches) == 1)
+            yield _renamed(launch, base, alone=len(found.launches) == 1)
 
 
-def _renamed(launch: Launch, item: Mapping, form: str, *, alone: bool) -> Launch:
-    """The launch under the name of the object that installs the chart."""
+def _renamed(launch: Launch, base: Launch, *, alone: bool) -> Launch:
     part = launch.name.partition("/")[2]
-    named = name(item) if alone or not part else f"{name(item)} {part}"
-    return launch._replace(name=named, kind=kind(item), form=form, unit=f"{named}:{launch.unit}")
+    named = base.name if alone or not part else f"{base.name} {part}"
+    return launch._replace(name=named, kind=base.kind, form=base.form, unit=f"{named}:{launch.unit}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._splices import Splice, word_of
 from shardlint.text.nodes import Node, Scalar, Sequence
-from shardlint.text.source import Fragment
+from shardlint.text.source import MASK, Fragment
 
 NO_ENV: Mapping[str, Maybe[str]] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
@@ -49,7 +49,28 @@ def fragments(node: Node | None, env: Mapping[str, Maybe[str]]) -> list[Fragment
 
         return split(fragment_of(node, env))
     entries = node if isinstance(node, Sequence) else (node,)
-    return [fragment_of(entry, env) for entry in entries if isinstance(entry, Scalar) and not entry.is_null]
+    words = [entry for entry in entries if isinstance(entry, Scalar) and not entry.is_null]
+    if node is not None and node.templated:
+        return list(_of_template(words, env))
+    return [fragment_of(entry, env) for entry in words]
+
+
+def _of_template(words: list[Scalar], env: Mapping[str, Maybe[str]]) -> Iterator[Fragment]:
+    """The words of a list that a template makes: those in a branch or loop are unknown.
+
+    A flag there whose value follows in the same way stays as it is: it is the value that is not known.
+    """
+    fragments = [fragment_of(entry, env) for entry in words]
+    optional = [entry.templated for entry in words]
+    for place, fragment in enumerate(fragments):
+        follows = place + 1 < len(words) and optional[place + 1] and not fragments[place + 1].text.startswith("-")
+        is_flag = fragment.text.startswith("-") and "=" not in fragment.text
+        if not optional[place] or not fragment.text or MASK in fragment.text or (is_flag and follows):
+            yield fragment
+        else:
+            span = fragment.span(0, len(fragment.text))
+            why = Unknown("it stands in a branch of the template", span, settle_by="render the template first")
+            yield fragment._replace(text=MASK * len(fragment.text), holes={0: why})
 
 
 def fragment_of(scalar: Scalar, env: Mapping[str, Maybe[str]]) -> Fragment:

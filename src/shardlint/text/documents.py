@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from shardlint.findings import Problem
-from shardlint.text.nodes import Node
+from shardlint.text.nodes import Mapping, Node
 from shardlint.text.source import Fragment, Source
 
 Kind = Literal["yaml", "shell", "dockerfile", "properties", "unit", "terraform", "nix", "python"]
@@ -86,10 +86,15 @@ def documents(source: Source) -> Parsed:
     from shardlint.text import yaml
 
     parsed = yaml.documents(source)
-    if parsed.problems and source.path.lower().endswith(".tpl") and "{{" in source.text:
+    if source.path.lower().endswith(".tpl") and "{{" in source.text and not _says_something(parsed):
         return Parsed((_script_of_template(source),))
     guessed = not source.path.lower().endswith(YAML_SUFFIXES) and re.search(_SUFFIX, source.path) is not None
     return Parsed() if guessed and parsed.problems else parsed  # it was no YAML after all
+
+
+def _says_something(parsed: Parsed) -> bool:
+    """Whether YAML makes more of a text than one long line of words."""
+    return not parsed.problems and any(isinstance(document.root, Mapping) for document in parsed.documents)
 
 
 def _script_of_template(source: Source) -> Document:

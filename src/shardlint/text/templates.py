@@ -66,6 +66,14 @@ def mask(text: str) -> Masked:
     )
 
 
+def mask_script(text: str) -> Masked:
+    """The same for a shell script: lines of actions stay words, so that a command goes on over them."""
+    actions = list(_outside_comments(text))
+    masker = _Masker(text, actions)
+    masker.enter_script()
+    return Masked(masker.masked(), [(action.start, action.end) for action in actions], _conditions(actions))
+
+
 def with_placeholders(masked: Masked, start: int, end: int) -> Masked:
     """Masks `${NAME}` of envsubst too, between two places: in `{ a: ${NAME} }` YAML takes the brace for its own.
 
@@ -160,6 +168,10 @@ class _Masker:
         self._block: _Block | None = None
         self._continues = False
         self._next = (-1, -1)
+
+    def enter_script(self) -> None:
+        """Takes all that follows for text in which columns do not count."""
+        self._block = _Block(-2, -1)
 
     def masked(self) -> str:
         at = 0

@@ -1,0 +1,79 @@
+"""Charts before they are rendered: what a branch may leave out is unknown, named templates may hold a script."""
+
+from __future__ import annotations
+
+from shardlint import engines
+from shardlint.findings import Located, Unknown
+
+DEPLOYMENT = """
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: chat}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: vllm
+            command:
+            {{- if .Values.venv }}
+            - /opt/venv/bin/vllm
+            {{- else }}
+            - vllm
+            {{- end }}
+            - serve
+            - {{ .Values.model | quote }}
+            {{- if .Values.experts }}
+            - --enable-expert-parallel
+            {{- end }}
+            {{- if .Values.half }}
+            - --dtype
+            - half
+            {{- end }}
+            {{- with .Values.length }}
+            - --max-model-len
+            - {{ . | quote }}
+            {{- end }}
+            - --tensor-parallel-size=4
+    """
+
+
+def test_what_stands_in_a_branch_is_unknown_and_what_stands_outside_is_not(read):
+    launch = read(DEPLOYMENT).only
+    assert engines.recognise(launch) == "vllm"
+    unknown = [word.spelled for word in launch.argv if isinstance(word, Unknown)]
+    assert "--enable-expert-parallel" in unknown and "half" in unknown
+    known = [word.value for word in launch.argv if isinstance(word, Located)]
+    assert known == ["serve", "--dtype", "--max-model-len", "--tensor-parallel-size=4"]
+
+
+SCRIPT = """
+    {{- define "start" -}}
+    {{- $path := .Values.model -}}
+    echo 'Starting'
+    python3 -m vllm.entrypoints.openai.api_server \\
+    {{- range $key, $value := .Values.engine_args }}
+    --{{ $key }}={{ $value | quote }} \\
+    {{- end }}
+    --model={{ $path }} \\
+    --max-model-len=4096 \\
+    --tensor-parallel-size={{ .Values.gpus }}
+    {{- end -}}
+    """
+
+
+def test_a_script_of_named_templates_is_read_as_one(read, words):
+    got = read(SCRIPT, path="templates/_helpers.tpl")
+    launch = next(launch for launch in got.launches if engines.recognise(launch))
+    assert words(launch)[:3] == ["python3", "-m", "vllm.entrypoints.openai.api_server"]
+    assert "--max-model-len=4096" in words(launch)
+    assert words(launch)[-1] == "<--tensor-parallel-size={{ .Values.gpus }}>"
+    assert any("range $key" in word for word in words(launch))
+
+
+def test_named_templates_that_are_yaml_or_start_nothing_are_no_mistake(read):
+    helpers = """
+        {{- define "chart.labels" -}}
+        app: {{ .Chart.Name }}
+        {{- end }}
+        """
+    assert not read(helpers, path="templates/_helpers.tpl").launches
