@@ -97,6 +97,13 @@ def test_a_claim_of_another_file_is_unknown(read):
     assert got.only.gpus_per_pod.reason == "the resource claim g is not in this file"
 
 
+@pytest.mark.parametrize("name", ["compute-domain-channel", "imex-channel-0", "rdma-net"])
+def test_a_claim_for_links_between_cards_is_no_card(read, name):
+    claims = f"resourceClaims: [{{name: g, resourceClaimTemplateName: {name}}}],"
+    got = read(pod("{limits: {nvidia.com/gpu: 4}, claims: [{name: g}]}", spec=claims))
+    assert got.only.gpus_per_pod.value == 4
+
+
 @pytest.mark.parametrize(
     ("selector", "card"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from shardlint.findings import Located, Maybe, Unknown
@@ -10,6 +11,9 @@ from shardlint.manifests._objects import beside, kind, text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
+
+_NO_CARDS = re.compile(r"(?i)imex|channel|compute-?domain|rdma|roce|\befa\b|\bnics?\b")
+"""What the names of claims say that are for links between cards, and whose templates controllers make."""
 
 
 def claimed(container: Node, spec: Node, document: Document) -> Maybe[int] | None:
@@ -28,6 +32,8 @@ def _of_claim(claim: Node, spec: Node, document: Document) -> Iterator[Maybe[int
 def of_object(name: str, claim: Node, document: Document, named: str = "") -> Iterator[Maybe[int]]:
     """The devices that the claim, or template of claims, of a name asks for; `claim` is what names it."""
     source = beside(document, name, "ResourceClaimTemplate", "ResourceClaim") if name else None
+    if source is None and _NO_CARDS.search(f"{named} {name}"):
+        return
     if source is None:
         yield Unknown(f"the resource claim {named or name} is not in this file", claim.span, claim.spelled)
         return
