@@ -48,13 +48,20 @@ _SHARES = frozenset(
 
 def requested(container: Node) -> Maybe[int] | None:
     """Devices in `resources` of a container: limits win over requests, several names add up; None: no such name."""
-    for part in ("limits", "requests"):
-        amounts = container.get("resources", part)
-        if isinstance(amounts, Mapping) and (found := _devices_in(amounts)):
-            return _devices.added(found)
     resources = container.get("resources")
+    if resources is not None and (count := counted(resources)) is not None:
+        return count
     if resources is not None and resources.templated:
         return Unknown("templated", resources.span, resources.spelled, settle_by="render the template first")
+    return None
+
+
+def counted(resources: Node) -> Maybe[int] | None:
+    """Devices in `limits`, else in `requests`."""
+    for part in ("limits", "requests"):
+        amounts = resources.get(part)
+        if isinstance(amounts, Mapping) and (found := _devices_in(amounts)):
+            return _devices.added(found)
     return None
 
 
