@@ -103,6 +103,36 @@ def test_each_whole_server_is_one_and_those_switched_off_are_none(read):
     assert embed.entrypoint_of_image and embed.argv[0].value == "-hf"
 
 
+def test_models_of_a_list_share_the_image_of_the_top(read):
+    got = read(
+        """
+        image: {repository: vllm/vllm-openai, tag: v0.11.0}
+        models:
+        - {huggingfaceId: org/a, modelName: a, gpuRequestCount: 1}
+        - {huggingfaceId: org/b, modelName: b, gpuRequestCount: 2}
+        """
+    )
+    assert [(told(one)["model"], one.gpus_per_pod.value) for one in got.launches] == [("org/a", 1), ("org/b", 2)]
+    assert {one.image.value for one in got.launches} == {"vllm/vllm-openai:v0.11.0"}
+
+
+def test_a_command_may_stand_with_the_image_and_is_that_of_the_whole(read, words):
+    got = read(
+        """
+        image: {repository: vllm/vllm-openai, tag: x, command: [vllm, serve, /data/]}
+        resources: {limits: {nvidia.com/gpu: 2}}
+        extraInit: {image: aws-cli, command: [sleep, "1"]}
+        """
+    )
+    (launch,) = [one for one in got.launches if "vllm" in words(one)]
+    assert words(launch) == ["vllm", "serve", "/data/"] and launch.gpus_per_pod.value == 2
+
+
+def test_an_image_of_an_engine_on_cards_is_a_server_whose_model_is_not_told(read):
+    got = read("image: {repository: vllm/vllm-openai}\nresources: {limits: {nvidia.com/gpu: 1}}\n")
+    assert isinstance(got.only.argv[2], Unknown) and "name no model" in got.only.argv[2].reason
+
+
 def test_an_engine_of_its_own_flags_and_names(read, words):
     got = read(
         "image: lmsysorg/sglang:v0.5.0\nmodelPath: org/m\ntensorParallelSize: 4\nmaxModelLen: 4096\nargs: [--trust-remote-code]\n"

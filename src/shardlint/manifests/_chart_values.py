@@ -28,11 +28,18 @@ OF_OTHER_CHARTS = frozenset({"servingEngineSpec", "modelArtifacts", "routerSpec"
 SECTIONS = frozenset(
     {
         "app", "config", "container", "deployment", "engine", "engineconfig", "gpu", "image", "inference",
-        "inferenceserver", "job", "llm", "main", "model", "modelconfig", "modelserver", "parallelism", "pod",
+        "inferenceserver", "job", "llm", "main", "model", "modelconfig", "modelparameters", "modelserver", "parallelism", "pod",
         "podspec", "runtime", "server", "serving", "settings", "sglang", "spec", "tgi", "vllm", "vllmconfig", "worker",
     }
 )  # fmt: skip
 """Names of mappings that say a part of one server."""
+ONLY_SECTIONS = frozenset(
+    {
+        "config", "engineconfig", "gpu", "image", "model", "modelconfig", "modelparameters", "parallelism", "settings",
+        "vllmconfig",
+    }
+)  # fmt: skip
+"""Those of them that never say all of one."""
 ARGUMENTS = frozenset(
     {
         "args", "arguments", "extraargs", "additionalargs", "commandargs", "containerargs", "cliargs",
@@ -45,7 +52,18 @@ COMMANDS = ("command", "startCommand", "customCommand")
 ENVIRONMENTS = frozenset({"env", "extraenv", "envvars", "extraenvvars", "environment", "environmentvariables"})
 COPIES = ("replicaCount", "replicas")
 CARDS = frozenset(
-    {"gpus", "gpucount", "numgpus", "gpunum", "gpurequest", "gpulimit", "requestgpu", "accelerators", "numaccelerators"}
+    {
+        "gpus",
+        "gpucount",
+        "numgpus",
+        "gpunum",
+        "gpurequest",
+        "gpurequestcount",
+        "gpulimit",
+        "requestgpu",
+        "accelerators",
+        "numaccelerators",
+    }
 )
 CARD_NAMES = frozenset({"gputype", "gpumodel", "gpuname", "gpuproduct", "acceleratortype", "accelerator"})
 MODELS = (
@@ -105,7 +123,8 @@ class _Server:
         self.path = path
         self.outer = outer
         self.document = document
-        self.image = self._image()
+        is_section = bool(path) and _plain_text(path[-1]) in SECTIONS
+        self.image = self._image(parts) or (None if is_section else self._image(self._all()))
         self.words = self._named(ARGUMENTS)
         self.command = _first(parts, COMMANDS)
         self.model = self._model()
@@ -124,8 +143,8 @@ class _Server:
         parts = self._all() if around else iter(self.parts)
         return [(key, value) for part in parts for key, value in part.items() if _plain(key) in names and _says(value)]
 
-    def _image(self) -> Maybe[str] | None:
-        for part in self.parts:
+    def _image(self, parts: Iterable[Mapping]) -> Maybe[str] | None:
+        for part in parts:
             image = part.get("image")
             found = _whole_image(image if isinstance(image, Mapping) else part)
             if found is None and isinstance(image, Scalar) and not image.is_null and text(image):
@@ -177,12 +196,14 @@ class _Server:
             bool(self.words) or bool(self.model) or any(_SIZES & {entry.key.spelled.lower()} for entry in self.stated)
         )
         if self.engine:
-            return says_more
+            return says_more or (self.image is not None and self._cards() is not None)
         return bool(self.words) and self.image is not None
 
     @property
     def is_whole(self) -> bool:
         """Whether it needs nothing of the mapping around it: what to run, and in which image or of which model."""
+        if self.path and _plain_text(self.path[-1]) in ONLY_SECTIONS:
+            return False
         if self.command is not None:
             return self.image is not None or _mentions_engine(self.command)
         if self.words and (self.image or self.model) is not None:
@@ -368,7 +389,11 @@ def _says(node: Node | None) -> bool:
 
 
 def _plain(key: Scalar) -> str:
-    return key.text.lower().replace("-", "").replace("_", "")
+    return _plain_text(key.text)
+
+
+def _plain_text(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def _words_in(node: Node, env: EnvMapping[str, Maybe[str]]) -> Iterator[Fragment]:
