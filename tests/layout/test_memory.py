@@ -162,3 +162,33 @@ def test_ranks_without_a_fast_link_likely_have_smaller_buffers_between_them() ->
     smaller, larger = apart.tightest().non_torch, linked.tightest().non_torch
     assert smaller.likely < larger.likely
     assert (smaller.low, smaller.high) == (larger.low, larger.high)
+
+
+def test_a_stated_cache_is_what_is_written_and_the_rest_of_the_card_holds_all_else() -> None:
+    stated = of(LLAMA_8B, options=OPTIONS._replace(kv_cache_memory_bytes=20 * GIB)).tightest()
+    assert set(stated.kv) == {20 * GIB}
+    taken = stated.weights.likely + stated.activations.likely + stated.non_torch.likely + stated.graphs.likely
+    assert stated.left_outside.likely == pytest.approx(stated.card.likely - taken - 20 * GIB)
+
+
+def test_blocks_hold_tokens_only_where_their_size_is_written() -> None:
+    blocks = OPTIONS._replace(num_gpu_blocks_override=1000, kv_cache_memory_bytes=GIB)
+    assert of(LLAMA_8B, options=blocks._replace(block_size=32)).longest() == (32000, 32000, 32000)
+    geometry = read(LLAMA_8B)
+    assert isinstance(memory(lay_out(ALONE, geometry, VLLM, gpu=H100), geometry, (H100,), blocks), Unknown)
+
+
+def test_what_the_host_holds_of_the_weights_is_free_for_the_cache() -> None:
+    whole, part = of(LLAMA_8B).tightest(), of(LLAMA_8B, options=OPTIONS._replace(cpu_offload_gb=5)).tightest()
+    assert part.kv.likely == pytest.approx(whole.kv.likely + 5 * GIB)
+    nothing_left = of(LLAMA_8B, options=OPTIONS._replace(cpu_offload_gb=500)).tightest()
+    assert nothing_left.weights.low == nothing_left.weights.likely == 0
+    assert nothing_left.weights.high == 2 * 128256 * 4096 * 2, "embedding and head stay"
+
+
+def test_what_lies_outside_the_budget_is_the_context_the_warm_up_and_graphs_that_are_not_counted() -> None:
+    old, new = of(LLAMA_8B).tightest(), of(LLAMA_8B, options=OPTIONS._replace(release=Version((0, 33)))).tightest()
+    logits = 1024 * 128256 * 4
+    assert new.outside.likely == pytest.approx(0.5 * GIB + logits)
+    assert old.outside.likely > new.outside.likely
+    assert old.left_outside.likely == pytest.approx(0.05 * old.card.likely)

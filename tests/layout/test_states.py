@@ -70,3 +70,26 @@ def test_models_whose_layers_all_attend_take_no_more_than_their_tokens() -> None
     found = rank({**QWEN3_5, "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}, tensor_parallel_size=2)
     assert found.states == ()
     assert found.kv_bytes(7) == 7 * 24 * 1024
+
+
+@pytest.mark.parametrize(
+    ("options", "state"),
+    [
+        ({}, STATE_AT_TP_2),
+        ({"mamba_ssm_cache_dtype": "bfloat16"}, STATE_AT_TP_2 - 8 * 128 * 128 * 2),
+        ({"mamba_cache_dtype": "float32"}, STATE_AT_TP_2 + 3 * (2 * 2048 + 2048) // 2 * 2),
+        ({"mamba_cache_dtype": "auto", "mamba_ssm_cache_dtype": "auto"}, STATE_AT_TP_2),
+    ],
+)
+def test_options_give_the_elements_of_a_state_another_type(options: dict[str, str], state: int) -> None:
+    sizes = Sizes(tensor_parallel_size=2, pipeline_parallel_size=24)
+    found = lay_out(sizes, geometry(QWEN3_5), VLLM, **options).ranks[0].states  # type: ignore[arg-type]
+    assert [part.bytes for part in found] == [state]
+
+
+def test_a_written_block_size_is_the_least_that_a_page_holds() -> None:
+    hybrid = lay_out(Sizes(tensor_parallel_size=2), geometry(QWEN3_5), VLLM, block_size=1024).ranks[0]
+    assert [cache.tokens_per_page for cache in hybrid.caches or ()] == [1024]
+    plain = {**QWEN3_5, "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
+    dense = lay_out(Sizes(), geometry(plain), VLLM, block_size=32).ranks[0]
+    assert dense.kv_bytes(33) == dense.kv_bytes(64) == 2 * (dense.kv_bytes(32) or 0)

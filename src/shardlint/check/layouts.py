@@ -32,6 +32,8 @@ SIZES = (
     "pp_layer_partition",
     "nnodes",
 )
+CACHE_FIELDS = ("mamba-cache-dtype", "mamba-ssm-cache-dtype", "block-size")
+LARGEST_BLOCK = 2**20
 LAUNCHING = (
     "distributed_executor_backend",
     "data_parallel_backend",
@@ -73,6 +75,7 @@ def layout_of(facts: DeploymentFacts, tensor_parallel_size: int | None = None) -
     per_node = _value(facts.gpus_per_node)
     gpu = gpu_of(facts)
     dtype, cache = _value(facts.knob("dtype")), _value(facts.knob("kv_cache_dtype"))
+    convolution, recurrent, block_size = (_value(facts.deployment.engine_fields.get(name)) for name in CACHE_FIELDS)
 
     def laid_out() -> Layout:
         return lay_out(
@@ -84,11 +87,14 @@ def layout_of(facts: DeploymentFacts, tensor_parallel_size: int | None = None) -
             dtype=dtype,
             kv_cache_dtype=cache,
             gpu=gpu,
+            mamba_cache_dtype=convolution,
+            mamba_ssm_cache_dtype=recurrent,
+            block_size=block_size if isinstance(block_size, int) and 0 < block_size <= LARGEST_BLOCK else None,
         )
 
     if sizes.world_size > MOST_RANKS_SHARED:
         return laid_out()
-    return facts.once(laid_out, "layout", sizes, per_node, dtype, cache, gpu)
+    return facts.once(laid_out, "layout", sizes, per_node, dtype, cache, gpu, convolution, recurrent, block_size)
 
 
 def legal_of(facts: DeploymentFacts) -> Legal | Unknown:

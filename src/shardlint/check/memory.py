@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shardlint.check.layouts import CACHE_FIELDS, LARGEST_BLOCK
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout
-from shardlint.layout.memory import MOST_TOKENS, Memory, Options, memory
+from shardlint.layout.memory import MOST_BYTES, MOST_TOKENS, Memory, Options, memory
 
 if TYPE_CHECKING:
     from shardlint.check.facts import DeploymentFacts
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 OTHER_LENGTHS = ("hf-overrides", "rope-scaling")
 """Flags that may give the model another length than its config."""
 ASKED = ("gpu_memory_utilization", "max_num_batched_tokens", "max_num_seqs", "quantization")
+FIELDS = ("kv-cache-memory-bytes", "num-gpu-blocks-override", "block-size", "cpu-offload-gb", "enforce-eager")
+"""Other flags that the sum is made with; one that is not known leaves it unknown, as do those of the states' types."""
+MOST_GIB = 2**20
 
 
 def context_length_of(facts: DeploymentFacts) -> Maybe[int] | None:
@@ -63,12 +67,23 @@ def _options(facts: DeploymentFacts, max_model_len: int) -> Options | Unknown:
     share = asked["gpu_memory_utilization"]
     if share is None or not 0 < share <= 1:
         return Unknown(f"gpu_memory_utilization is {share}")
-    eager = facts.deployment.engine_fields.get("enforce-eager")
-    if isinstance(eager, Unknown):
-        return eager
+    fields = {name: facts.deployment.engine_fields.get(name) for name in (*FIELDS, *CACHE_FIELDS)}
+    unknown = next((value for value in fields.values() if isinstance(value, Unknown)), None)
+    if unknown is not None:
+        return unknown
+    written = {name: value.value for name, value in fields.items() if isinstance(value, Located)}
     return Options(
         facts.engine_version.value,
         max_model_len=max_model_len,
-        enforce_eager=eager is not None and eager.value is not False,
+        enforce_eager=written.get("enforce-eager", False) is not False,
+        kv_cache_memory_bytes=_positive(written.get("kv-cache-memory-bytes"), MOST_BYTES),
+        num_gpu_blocks_override=_positive(written.get("num-gpu-blocks-override"), MOST_TOKENS),
+        block_size=_positive(written.get("block-size"), LARGEST_BLOCK),
+        cpu_offload_gb=_positive(written.get("cpu-offload-gb"), MOST_GIB) or 0,
         **asked,
     )
+
+
+def _positive(value: Any, most: int) -> Any:
+    """A number that can be meant; what is none is another rule's finding."""
+    return value if isinstance(value, (int, float)) and 0 < value <= most else None

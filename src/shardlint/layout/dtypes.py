@@ -11,7 +11,7 @@ from shardlint.findings import Located, Unknown
 
 ELEMENT_BYTES = {"float32": 4, "int32": 4}
 
-_MODEL_BYTES = {"half": 2, "float16": 2, "bfloat16": 2, "float": 4, "float32": 4}
+TYPE_BYTES = {"half": 2, "float16": 2, "bfloat16": 2, "float": 4, "float32": 4}
 _CHECKPOINT_BYTES = {"float16": 2, "bfloat16": 2, "float32": 2}
 """A float32 checkpoint is built in 16 bits where nobody asks for more."""
 _CACHE_BYTES = {
@@ -30,7 +30,7 @@ _CACHE_BYTES = {
 def model_element_bytes(geometry: Geometry, dtype: str | None) -> int | Unknown:
     """Bytes of an element of the model's own type under `--dtype`; None and `auto` take the checkpoint's."""
     if dtype not in (None, "auto"):
-        return _MODEL_BYTES.get(dtype, Unknown(f"--dtype {dtype} is no type of a known size"))
+        return TYPE_BYTES.get(dtype, Unknown(f"--dtype {dtype} is no type of a known size"))
     written = geometry.facts.get("torch_dtype")
     name = str(written.value).removeprefix("torch.") if isinstance(written, Located) and written.value else "bfloat16"
     return _CHECKPOINT_BYTES.get(name, Unknown(f"torch_dtype {name} is no type of a known size"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shardlint.architectures import known_pieces, rows_of
 from shardlint.architectures.rows import Row, Rows
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Located, Unknown
+from shardlint.layout.demands import Unmet, unmet_demands
 from shardlint.layout.dtypes import cache_element_bytes, cache_type, model_element_bytes
 from shardlint.layout.holdings import Holdings
 from shardlint.layout.layout import CacheShare, Layout, Rank, StateShare
@@ -16,7 +17,7 @@ from shardlint.layout.ranks import expert_rank, place_of, ranks_per_node
 from shardlint.layout.share import Division, Uneven, makeshift_blocks, uneven_pieces
 from shardlint.layout.sizes import DEGREES, Sizes
 from shardlint.layout.stages import Layers, PartitionFault, stage_layers
-from shardlint.layout.states import with_states
+from shardlint.layout.states import StateTypes, with_states
 
 MOST_RANKS = 4096
 """Ranks of one instance that are still told apart: far more than any deployment has, few enough to list."""
@@ -32,12 +33,15 @@ def lay_out(
     dtype: str | None = None,
     kv_cache_dtype: str | None = None,
     gpu: Accelerator | None = None,
+    mamba_cache_dtype: str | None = None,
+    mamba_ssm_cache_dtype: str | None = None,
+    block_size: int | None = None,
 ) -> Layout:
     """The layout that these sizes give of this model under an engine's cutting table.
 
     Never raises for what sizes and model say: what the engine refuses is named in `refused`, what cannot be told is
-    None with its reason in `unknown`, and more than 4,096 ranks are not told apart.  `dtype` and `kv_cache_dtype` are
-    the engine's options as written, None where they are not; `rows` are the model's, worked out where not given.
+    None with its reason in `unknown`, and more than 4,096 ranks are not told apart.  `dtype` and the options
+    after it are the engine's as written, None where they are not; `rows` are the model's, worked out where not given.
     `gpu` decides what experts are padded to; where it is None, the layout is that of the card that the cutting table
     calls usual.
     """
@@ -49,22 +53,27 @@ def lay_out(
     uneven = uneven_pieces(sizes, to_cut, cutting, capability)
     if sizes.world_size > MOST_RANKS:
         too_many = f"the layout has {sizes.world_size} ranks, and at most {MOST_RANKS} are told apart"
-        return Layout((), too_many, _refusal(sizes, geometry, (), None, uneven), sizes, uneven=uneven)
+        return Layout((), too_many, _refusal(sizes, geometry, (), None, uneven, ()), sizes, uneven=uneven)
     stages = _stages(sizes, number_of_layers(geometry, rows), cutting)
     fault = stages if isinstance(stages, PartitionFault) else None
     ranges = () if stages is None or isinstance(stages, PartitionFault) else stages
     holdings = _holdings(sizes, geometry, rows, cutting, ranges, dtype, kv_cache_dtype, capability)
+    unmet = unmet_demands(rows, sizes, ranges) if isinstance(rows, Rows) else ()
     per_node = ranks_per_node(sizes, gpus_per_node)
+    element_bytes = None if holdings is None or holdings.model_bits is None else holdings.model_bits // 8
+    types = StateTypes(element_bytes, mamba_cache_dtype, mamba_ssm_cache_dtype)
+    kept = [_kept(holdings, stage, types, block_size) for stage in range(sizes.pipeline_parallel_size)]
     return Layout(
-        ranks=tuple(_ranks(sizes, ranges, holdings, per_node)),
+        ranks=tuple(_ranks(sizes, ranges, holdings, per_node, kept)),
         unknown=_unknown(geometry, rows, dtype, kv_cache_dtype, holdings),
-        refused=_refusal(sizes, geometry, ranges, fault, uneven),
+        refused=_refusal(sizes, geometry, ranges, fault, uneven, unmet),
         sizes=sizes,
         stages=ranges,
         partition_fault=fault,
         uneven=uneven,
         ranks_per_node=per_node,
         makeshifts=makeshift_blocks(sizes, to_cut, cutting, capability),
+        unmet=unmet,
     )
 
 
@@ -122,8 +131,13 @@ def _holdings(
     )
 
 
-def _ranks(sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, per_node: int | None) -> Iterator[Rank]:
-    kept = [_kept(holdings, stage) for stage in range(sizes.pipeline_parallel_size)]
+Kept = tuple[tuple[CacheShare, ...] | None, tuple[StateShare, ...]]
+"""What sequences leave on the ranks of a stage: caches, None where their bytes are not known, and states."""
+
+
+def _ranks(
+    sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, per_node: int | None, kept: Sequence[Kept]
+) -> Iterator[Rank]:
     for rank in range(sizes.world_size):
         place = place_of(rank, sizes)
         cache, states = kept[place.pipeline]
@@ -142,13 +156,11 @@ def _ranks(sizes: Sizes, stages: tuple[Layers, ...], holdings: Holdings | None, 
         )
 
 
-def _kept(holdings: Holdings | None, stage: int) -> tuple[tuple[CacheShare, ...] | None, tuple[StateShare, ...]]:
-    """What sequences leave on the ranks of a stage: caches, None where their bytes are not known, and states."""
+def _kept(holdings: Holdings | None, stage: int, types: StateTypes, block_size: int | None) -> Kept:
     caches = None if holdings is None else holdings.caches(stage)
     if holdings is None or caches is None:
         return None, ()
-    element_bytes = None if holdings.model_bits is None else holdings.model_bits // 8
-    kept = with_states(caches, holdings.rows.states, holdings.division, holdings.stages[stage], element_bytes)
+    kept = with_states(caches, holdings.rows.states, holdings.division, holdings.stages[stage], types, block_size)
     return (None, ()) if kept is None else kept
 
 
@@ -183,6 +195,7 @@ def _refusal(
     stages: tuple[Layers, ...],
     fault: PartitionFault | None,
     uneven: tuple[Uneven, ...],
+    unmet: tuple[Unmet, ...],
 ) -> str | None:
     """The first reason for which the engine would not serve this layout."""
     if uneven:
@@ -191,6 +204,8 @@ def _refusal(
         return "expert parallelism of a model without experts"
     if fault is not None:
         return f"VLLM_PP_LAYER_PARTITION: {fault.reason}"
+    if unmet:
+        return unmet[0].reason
     empty = [stage for stage, layers in enumerate(stages) if layers.number == 0]
     return f"pipeline stage {empty[0]} of {len(stages)} holds no layer" if empty else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,12 @@ from shardlint.layout.layout import CacheShare, Layout, Rank
 from shardlint.layout.overheads import (
     ACTIVATION_MARGIN,
     BASE,
+    CONTEXT,
+    CONTEXT_OF_SEVERAL,
     DRIVER,
+    GIB,
+    GRAPHS_OF_A_LAYER,
+    GRAPHS_OF_EXPERTS,
     GRAPHS_OF_FEW,
     GRAPHS_OF_MANY,
     MANY_SEQUENCES,
@@ -23,6 +29,7 @@ from shardlint.layout.overheads import (
     SEVERAL_ON_PCIE,
     SPARSE_ATTENTION,
     TOWER,
+    V1_SINCE,
     WARM_UP_COPIES,
     WEIGHT_MARGIN,
     WORKSPACE_MARGIN,
@@ -52,10 +59,16 @@ class Options(NamedTuple):
     max_num_seqs: int | None = None
     enforce_eager: bool = False
     quantization: str | None = None
+    kv_cache_memory_bytes: int | None = None
+    """Of each GPU, in the place of what `gpu_memory_utilization` leaves."""
+    num_gpu_blocks_override: int | None = None
+    block_size: int | None = None
+    cpu_offload_gb: float = 0
+    """GiB of each GPU's weights that stay with the host."""
 
 
 class Budget(NamedTuple):
-    """The memory of one GPU in bytes: `kv = usable - weights - activations - non_torch - graphs`."""
+    """The memory of one GPU in bytes: `kv = usable - weights - activations - non_torch - graphs`, unless stated."""
 
     rank: Rank
     in_flight: int
@@ -68,15 +81,29 @@ class Budget(NamedTuple):
     graphs: Estimate
     """What is counted of the CUDA graphs."""
     outside: Estimate
-    """What is allocated after the KV cache, from the share that `gpu_memory_utilization` leaves."""
-    left_outside: Estimate
-    """That share."""
+    """What comes on top of the budget: the process's context, and what is allocated after the KV cache."""
+    card: Estimate
+    """All that torch sees of the GPU."""
+    stated_kv: int | None = None
+    """The KV cache where its size is written, whatever else there is."""
 
     @property
     def kv(self) -> Estimate:
         """What is left for the KV cache; below 0 where nothing is."""
-        taken = self.weights.plus(self.activations).plus(self.non_torch).plus(self.graphs)
-        return self.usable.minus(taken)
+        if self.stated_kv is not None:
+            return Estimate(*3 * (self.stated_kv,))
+        return self.usable.minus(self._taken)
+
+    @property
+    def left_outside(self) -> Estimate:
+        """What the budget leaves of the GPU."""
+        if self.stated_kv is not None:
+            return self.card.minus(self._taken).minus(self.kv)
+        return Estimate(*(card - usable for card, usable in zip(self.card, self.usable, strict=True)))
+
+    @property
+    def _taken(self) -> Estimate:
+        return self.weights.plus(self.activations).plus(self.non_torch).plus(self.graphs)
 
     def needed(self, tokens: int) -> int:
         """What vLLM sets aside for one sequence of that length here."""
@@ -151,8 +178,11 @@ def memory(
         return Unknown(layout.unknown or layout.refused or "the layout has no ranks")
     if widths is None:
         return Unknown(f"the sizes of {geometry.model_id} that decide its activations are not known")
+    if options.num_gpu_blocks_override is not None and options.block_size is None:
+        return Unknown("the tokens of a block are not written, and blocks are counted", settle_by="--block-size")
     non_torch = _non_torch(era(options.release), layout.sizes, cards[0].link)
-    start = _Start(card, _batch(options, cards[0], card.likely), non_torch, options)
+    context = NONE if options.release < V1_SINCE else _context(layout.sizes, cards[0].link)
+    start = _Start(card, _batch(options, cards[0], card.likely), non_torch, context, options)
     budgets: dict[object, Budget] = {}
     for rank in layout.ranks:
         if rank.weight_bytes is None or rank.caches is None:
@@ -192,6 +222,7 @@ class _Widths(NamedTuple):
     vocabulary: int
     expert_columns: int
     """Of all experts that one token goes through, 0 for a dense model."""
+    layers: int
     tables: int
     """Bytes of the tables of rotary positions."""
     weight_margin: tuple[float, float, float]
@@ -207,8 +238,12 @@ def _widths(geometry: Geometry, capability: str | None) -> _Widths | None:
     intermediate = width if experts else _number(geometry, "intermediate_size")
     repacked = geometry.value("quant_method") == "mxfp4" and capability == REPACKED_ON
     margin = MXFP4_MARGIN if repacked else WEIGHT_MARGIN
-    tables, extra = _rotary_bytes(geometry), _extra_activations(geometry)
-    return _Widths(hidden, intermediate, vocabulary, experts * width, tables, margin, extra)
+    tables, extra, layers = (
+        _rotary_bytes(geometry),
+        _extra_activations(geometry),
+        _number(geometry, "num_hidden_layers"),
+    )
+    return _Widths(hidden, intermediate, vocabulary, experts * width, layers, tables, margin, extra)
 
 
 def _extra_activations(geometry: Geometry) -> Estimate:
@@ -249,25 +284,50 @@ class _Start(NamedTuple):
     card: Estimate
     batch: Batch
     non_torch: Estimate
+    context: Estimate
     options: Options
 
 
 def _budget(rank: Rank, weights: int, sizes: Sizes, widths: _Widths, start: _Start) -> Budget:
     measured, share = era(start.options.release), start.options.gpu_memory_utilization
     last = rank.pipeline_parallel_rank == sizes.pipeline_parallel_size - 1
-    graphs = NONE if start.options.enforce_eager else _graphs(start.batch)
+    graphs = NONE if start.options.enforce_eager else _graphs(start.batch, widths)
     logits = start.batch.sequences * widths.vocabulary * LOGIT_BYTES if last else 0
     warm_up = _strayed(logits, WARM_UP_COPIES)
     return Budget(
         rank,
         start.batch.tokens,
         usable=start.card.scaled(share),
-        weights=_strayed(weights + widths.tables, widths.weight_margin),
+        weights=_held(_strayed(weights + widths.tables, widths.weight_margin), widths, start.options.cpu_offload_gb),
         activations=_activations(measured, widths, start.batch, sizes.tensor_parallel_size, logits),
         non_torch=start.non_torch,
         graphs=graphs if measured.graphs_counted else NONE,
-        outside=(NONE if measured.graphs_counted else graphs).plus(warm_up),
-        left_outside=start.card.scaled(1 - share),
+        outside=(NONE if measured.graphs_counted else graphs).plus(warm_up).plus(start.context),
+        card=start.card,
+        stated_kv=_stated_kv(rank, start.options),
+    )
+
+
+def _stated_kv(rank: Rank, options: Options) -> int | None:
+    """Bytes of the KV cache where the options tell them: blocks of tokens win over bytes."""
+    blocks, block_size = options.num_gpu_blocks_override, options.block_size
+    if blocks is None or block_size is None:
+        return options.kv_cache_memory_bytes
+    return blocks * sum(math.ceil(cache.layers * cache.bytes_per_token * block_size) for cache in rank.caches or ())
+
+
+def _held(weights: Estimate, widths: _Widths, offloaded_gib: float) -> Estimate:
+    """What stays on the GPU of weights that the host has in part: of layers, by whole parameters, and no embedding."""
+    offloaded = offloaded_gib * GIB
+    if not offloaded:
+        return weights
+    parameter = weights.high / max(widths.layers, 1)
+    ends = 2 * widths.vocabulary * widths.hidden * ACTIVATION_BYTES
+    likely = max(weights.likely - offloaded, 0)
+    return Estimate(
+        max(weights.low - offloaded - parameter, 0),
+        likely,
+        max(likely, min(max(weights.high - offloaded, ends), weights.high)),
     )
 
 
@@ -293,8 +353,18 @@ def _non_torch(measured: Era, sizes: Sizes, link: str | None) -> Estimate:
     return several if link != "pcie" else several._replace(likely=min(several.likely, SEVERAL_ON_PCIE))
 
 
-def _graphs(batch: Batch) -> Estimate:
-    return GRAPHS_OF_MANY if batch.sequences >= MANY_SEQUENCES else GRAPHS_OF_FEW
+def _context(sizes: Sizes, link: str | None) -> Estimate:
+    """Of the process on its GPU, with the buffers that exist before the memory is measured."""
+    if sizes.world_size == 1:
+        return CONTEXT
+    return CONTEXT_OF_SEVERAL if link != "pcie" else CONTEXT_OF_SEVERAL._replace(likely=CONTEXT.likely)
+
+
+def _graphs(batch: Batch, widths: _Widths) -> Estimate:
+    if batch.sequences < MANY_SEQUENCES:
+        return GRAPHS_OF_FEW
+    more = widths.layers * GRAPHS_OF_A_LAYER + bool(widths.expert_columns) * GRAPHS_OF_EXPERTS
+    return GRAPHS_OF_MANY.plus(Estimate(0, more, more))
 
 
 def _strayed(size: float, margin: tuple[float, float, float]) -> Estimate:

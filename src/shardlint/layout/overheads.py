@@ -81,13 +81,17 @@ TOWER = gibibytes(0, 0.3, 3.0)
 """Activations of a vision or audio tower, by the number and size of the pictures that are profiled."""
 SPARSE_ATTENTION = gibibytes(0, 2, 7)
 """Workspaces of an indexer and of attention to what it picks (DeepSeek-V4-Flash: 6 GiB more than all the rest)."""
-GRAPHS_OF_MANY = gibibytes(0.1, 0.9, 2.0)
-"""CUDA graphs up to 512 sequences."""
+WARM_UP_COPIES = (0.0, 1.0, 4.0)
+"""Logits that the warm-up of the sampler copies after the KV cache is there; gpt-oss-20b on an H100 failed on one."""
+GRAPHS_OF_MANY, GRAPHS_OF_A_LAYER, GRAPHS_OF_EXPERTS = gibibytes(0.1, 0.45, 1.5), 0.0145 * GIB, 0.4 * GIB
+"""CUDA graphs up to 512 sequences: of any model, of each layer beside, and of a mixture of experts beside."""
 GRAPHS_OF_FEW = gibibytes(0.05, 0.3, 1.2)
 """CUDA graphs where `max_num_seqs` is below 512."""
 MANY_SEQUENCES = 512
-WARM_UP_COPIES = (0.0, 1.0, 4.0)
-"""Logits that the warm-up of the sampler copies after the KV cache is there; gpt-oss-20b on an H100 failed on one."""
+CONTEXT, CONTEXT_OF_SEVERAL = gibibytes(0.3, 0.5, 0.6), gibibytes(0.4, 1.5, 2.1)
+"""What a process holds of its GPU before it measures: alone, and with the buffers of NCCL among several ranks.
+
+Before 0.8 it was measured with the rest."""
 WEIGHT_MARGIN = (0.995, 1.0, 1.01)
 """Weights as loaded beside the parameters as allocated."""
 MXFP4_MARGIN = (0.995, 1.058, 1.08)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from shardlint.deployment import Deployment
 from shardlint.layout.memory import Budget
 from shardlint.layout.overheads import Estimate
 from shardlint.rules._words import gib
 
+OTHER_BUDGET = ("cpu-offload-params", "offload", "load-format", "device")
+"""Flags after which the GPU holds less than the weights, by how much nobody knows, or is no GPU."""
+
+
+def has_known_budget(deployment: Deployment) -> bool:
+    """Whether no flag makes the sum another one."""
+    return not any(name.startswith(OTHER_BUDGET) for name in deployment.engine_fields)
+
 
 def budgeted(budget: Budget, share: float) -> str:
     """The budget of a GPU term by term, each that is estimated with its range."""
+    if budget.stated_kv is not None:
+        return f"the KV cache of each GPU is set to {gib(budget.stated_kv)}"
     total = f"{share:g} x {gib(budget.usable.likely / share)} = {gib(budget.usable.likely)}"
-    terms = " - ".join(f"{name} {_ranged(term)}" for name, term in budget.terms())
-    return f"{total} - {terms} = {_ranged(budget.kv)} GiB"
+    terms = " - ".join(f"{name} {ranged(term)}" for name, term in budget.terms())
+    return f"{total} - {terms} = {ranged(budget.kv)} GiB"
 
 
-def _ranged(term: Estimate) -> str:
+def ranged(term: Estimate) -> str:
+    """`0.5 (0.3 to 2.1)`, in GiB."""
     low, likely, high = (gib(value).removesuffix(" GiB") for value in term)
     return likely if low == high else f"{likely} ({low} to {high})"

@@ -10,19 +10,18 @@ from shardlint.findings import Located, Maybe, Problem, Rule
 from shardlint.layout import Layout, Legal
 from shardlint.layout.memory import Budget, Memory
 from shardlint.layout.overheads import Estimate
-from shardlint.rules._budgets import budgeted
+from shardlint.rules._budgets import budgeted, has_known_budget
 from shardlint.rules._words import gib, respelled
 
-OTHER_BUDGET = ("cpu-offload", "offload", "kv-cache-memory-bytes", "num-gpu-blocks-override", "load-format", "device")
-"""Flags after which the GPU holds less than the weights, or the cache has another size."""
+STATED_BY = ("num-gpu-blocks-override", "kv-cache-memory-bytes")
+"""Flags that give the cache its size; the first one wins."""
 ROUND_LENGTH = 1024
 MOST_SIZES_TRIED = 6
 
 
 def applies(layout: Layout, deployment: Deployment) -> bool:
     """A layout that the engine refuses has no ranks whose memory could be asked for."""
-    other = any(name.startswith(OTHER_BUDGET) for name in deployment.engine_fields)
-    return layout.refused is None and not other
+    return layout.refused is None and has_known_budget(deployment)
 
 
 def judge(
@@ -32,6 +31,7 @@ def judge(
     tensor_parallel_size: Located[int],
     gpu_memory_utilization: Located[float],
     memory_at: Callable[[int], Maybe[Memory]],
+    deployment: Deployment,
     max_model_len: Located[int] | None = None,
     legal: Legal | None = None,
 ) -> Iterator[Problem]:
@@ -40,18 +40,21 @@ def judge(
     if needed <= tightest.kv.likely or not needed or _weights_are_too_many(tightest, share, accelerators.value):
         return
     certain = tightest.kv.high < needed
+    flag = next((name for name in STATED_BY if name in deployment.engine_fields), None)
+    size = deployment.engine_fields[flag] if flag is not None else None
+    advice = tuple(_advice(memory.value, max_model_len, tensor_parallel_size, memory_at, legal))
     yield Problem(
-        at=max_model_len or tensor_parallel_size,
-        message=_message(tightest.kv, needed, length, certain),
+        at=max_model_len or (size if isinstance(size, Located) else tensor_parallel_size),
+        message=_message(tightest.kv, needed, length, certain, flag),
         sum=budgeted(tightest, share),
-        help=tuple(_advice(memory.value, max_model_len, tensor_parallel_size, memory_at, legal)),
+        help=advice if flag is None else (f"--{STATED_BY[-1]} {needed}", *advice),
         related=(
             (None if max_model_len else context_length, "the model's own length, as none is written"),
             (accelerators, f"{accelerators.value[0].name}: {gib(accelerators.value[0].memory_bytes or 0)}"),
-            (gpu_memory_utilization, f"vLLM may use {share:g} of it"),
+            (gpu_memory_utilization if flag is None else None, f"vLLM may use {share:g} of it"),
         ),
         severity="error" if certain else "warning",
-        certainty="estimate",
+        certainty="estimate" if flag is None else "exact",
     )
 
 
@@ -60,11 +63,14 @@ def _weights_are_too_many(budget: Budget, share: float, cards: tuple[Accelerator
     return (budget.rank.weight_bytes or 0) >= share * max(card.memory_bytes or 0 for card in cards)
 
 
-def _message(kept: Estimate, needed: int, length: int, certain: bool) -> str:
+def _message(kept: Estimate, needed: int, length: int, certain: bool, flag: str | None) -> str:
+    asked = f"a request of {length} tokens needs {gib(needed)} of KV cache"
+    if flag is not None:
+        return f"{asked}, and --{flag} gives it {gib(kept.likely)}: it runs out of memory"
     left = f"about {gib(kept.likely)} of a GPU" if kept.likely > 0 else "nothing"
     most = f", {gib(kept.high)} at most," if kept.high > 0 else ""
     ends = "it runs out of memory" if certain else "it probably runs out of memory"
-    return f"a request of {length} tokens needs {gib(needed)} of KV cache, and {left}{most} is left for it: {ends}"
+    return f"{asked}, and {left}{most} is left for it: {ends}"
 
 
 def _advice(
