@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardlint import manifests
+from shardlint.deployment import Launch
 from shardlint.findings import Unknown
 from shardlint.text.documents import documents
 from shardlint.text.source import Library, Source
@@ -150,3 +151,28 @@ def test_variables_of_variables_do_not_grow_without_end():
     _, (launch,) = read(json.dumps({"kind": "Pod", "spec": {"containers": [container]}}))
     assert launch.argv[-2].value == "--tp=2 " * 9
     assert isinstance(launch.argv[-1], Unknown) and "longer than" in launch.argv[-1].reason
+
+
+class Sure:
+    NAME = "sure"
+    FILES = ("*",)
+
+    def launches(self, document, library):
+        if "mine" in document.root:
+            yield Launch("x", "x", "sure", document.root.span)
+
+
+class Guess(Sure):
+    NAME = "a-guess"
+    FALLBACK = True
+
+    def launches(self, document, library):
+        yield Launch("y", "y", "a-guess", document.root.span)
+
+
+@pytest.mark.parametrize(("text", "form"), [("mine: 1\n", "sure"), ("other: 1\n", "a-guess")])
+def test_a_form_that_guesses_is_asked_only_where_no_other_is_sure(text, form):
+    (document,) = documents(Source("x.yaml", text)).documents
+    found = manifests.launches(document, Nothing(), (Guess(), Sure()))
+    assert found.form == form
+    assert len(found.launches) == 1

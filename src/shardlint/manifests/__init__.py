@@ -58,17 +58,24 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
     """The form that a document has, and its launches; None and nothing where it has none.
 
     `among` are the forms to try, all of this room where none are given.  A document that holds objects of several forms
-    (a `kind: List`) yields them all, and has the first one's name.
+    (a `kind: List`) yields them all, and has the first one's name.  A form with `FALLBACK = True`, which goes by the
+    look of a document, is asked last, and only of a document that no other form has.
     """
     name: str | None = None
     found: list[Launch] = []
     problems: list[Problem] = []
-    for form in forms() if among is None else among:
+    for form in sorted(forms() if among is None else among, key=_is_fallback):
+        if name is not None and _is_fallback(form):
+            break
         part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
         name = name or (form.NAME if part else None)
         found.extend(item for item in part if isinstance(item, Launch))
         problems.extend(item for item in part if isinstance(item, Problem))
     return Found(name, tuple(found), tuple(problems))
+
+
+def _is_fallback(form: Form) -> bool:
+    return bool(getattr(form, "FALLBACK", False))
 
 
 def mounted(path: str, source: Source) -> Fragment | None:

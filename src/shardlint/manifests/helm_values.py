@@ -12,6 +12,7 @@ from shardlint.text.source import Library
 
 NAME = "helm-values"
 FILES = YAML_FILES
+FALLBACK = True
 OTHERS = frozenset(
     {
         "$schema", "apiVersion", "applications", "base_image", "benchmark", "build_commands", "commands",
