@@ -19,7 +19,7 @@ def schema(name: str) -> Any:
 
 def inspected(*deployments: Deployment, effective: dict[str, Any] | None = None) -> Any:
     report = Report(files=(FileNote("a.yaml", "k8s-deployment", None),), deployments=deployments)
-    return json.loads(inspect_json(report, [effective or {}] * len(deployments)))
+    return json.loads(inspect_json(report, [effective or {}] * len(deployments), [None] * len(deployments)))
 
 
 def unresolved(item: Deployment) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class TestCheck:
 
     def test_no_output_can_fail_to_be_encoded(self) -> None:
         odd = Report(files=(FileNote("caf\u00e9\udcff.yaml", None, None),))
-        assert json.loads(inspect_json(odd, []).encode("ascii"))["files"][0]["path"] == "caf\u00e9\udcff.yaml"
+        assert json.loads(inspect_json(odd, [], []).encode("ascii"))["files"][0]["path"] == "caf\u00e9\udcff.yaml"
 
 
 class TestInspect:

@@ -153,7 +153,7 @@ class TestHostileText:
         item = deployment(
             name=HOSTILE, model=Located(HOSTILE, span(1, 1, 2, HOSTILE)), gpu=Unknown(HOSTILE, spelled=HOSTILE + "x")
         )
-        for line in inspect_text(Report(deployments=(item,)), [{}], False):
+        for line in inspect_text(Report(deployments=(item,)), [{}], [None], False):
             assert line.isprintable(), line
 
 
@@ -166,7 +166,7 @@ def test_an_inspection() -> None:
     effective = {"pipeline_parallel_size": Located(1, origin="default", source="the default of vLLM 0.10.0")}
     report = Report(files=(FileNote("b.yaml", None, "a binary file"),), deployments=(item,))
     assert (
-        "\n".join(inspect_text(report, [effective], False))
+        "\n".join(inspect_text(report, [effective], [None], False))
         == """\
 a.yaml:2:5: Deployment/chat (vllm, read as k8s-deployment)
   engine_version                 0.10.0  at 1:1

@@ -13,12 +13,11 @@ from shardlint.front.options import Options, parse
 
 if TYPE_CHECKING:
     from shardlint.check import Settings
-    from shardlint.deployment import Deployment
     from shardlint.facts.hardware import Hardware
     from shardlint.front.files import Found
     from shardlint.front.library import DiskLibrary
     from shardlint.plugins import Registry
-    from shardlint.report.json import Effective
+    from shardlint.report.json import Effective, Memory
 
 DEFAULT_FAIL_ON: Severity = "warning"
 
@@ -94,15 +93,15 @@ def inspect(options: Options) -> int:
     settings = settings_of(options)
     found, library = _look(options, settings)
     report = _with_files(checking.read(found.sources, library, settings), found, settings)
-    effective = [_effective(deployment, library, settings) for deployment in report.deployments]
+    effective, memories = _inferred(report, library, settings)
     if options.format == "json":
         from shardlint.report.json import inspect_json
 
-        _print(inspect_json(report, effective))
+        _print(inspect_json(report, effective, memories))
     else:
         from shardlint.report.inspection import inspect_text
 
-        _print("\n".join(inspect_text(report, effective, _paint(options))))
+        _print("\n".join(inspect_text(report, effective, memories, _paint(options))))
     return 0
 
 
@@ -326,13 +325,17 @@ def threshold(options: Options) -> Severity:
     return next((severity for severity in SEVERITIES if severity == options.fail_on), DEFAULT_FAIL_ON)
 
 
-def _effective(deployment: Deployment, library: DiskLibrary, settings: Settings) -> Effective:
-    """What the engine will work with, defaults included."""
+def _inferred(report: Report, library: DiskLibrary, settings: Settings) -> tuple[list[Effective], list[Memory]]:
+    """Of each deployment what the engine will work with, defaults included, and what its GPUs keep for the KV cache."""
+    from shardlint.check.capacity import capacity_of
     from shardlint.check.facts import DeploymentFacts
+    from shardlint.check.sharing import Shared
     from shardlint.report.fields import ALL_KNOB_FIELDS
 
-    facts = DeploymentFacts(deployment, library, settings)
-    return {name: facts.knob(name) for name in ALL_KNOB_FIELDS}
+    shared = Shared()
+    all_facts = [DeploymentFacts(one, library, settings, (one,), shared) for one in report.deployments]
+    effective: list[Effective] = [{name: facts.knob(name) for name in ALL_KNOB_FIELDS} for facts in all_facts]
+    return effective, [capacity_of(facts) for facts in all_facts]
 
 
 def _paint(options: Options) -> bool:

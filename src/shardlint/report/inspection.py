@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shardlint.deployment import Deployment
 from shardlint.findings import Located, Maybe, Report, Unknown
 from shardlint.report.fields import fields, unresolved
-from shardlint.report.json import Effective
+from shardlint.report.json import Effective, Memory
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
 
 
-def inspect_text(report: Report, effective: Sequence[Effective], colour: bool) -> Iterator[str]:
-    """The lines of `shardlint inspect`; `effective`: one for each of the report's deployments."""
-    for deployment, values in zip(report.deployments, effective, strict=True):
+def inspect_text(
+    report: Report, effective: Sequence[Effective], memories: Sequence[Memory], colour: bool
+) -> Iterator[str]:
+    """The lines of `shardlint inspect`; `effective`, `memories`: one for each of the report's deployments."""
+    for deployment, values, memory in zip(report.deployments, effective, memories, strict=True):
         yield from _deployment(deployment, values, colour)
+        if memory is not None:
+            yield from _memory(memory)
         yield ""
     for note in report.files:
         if note.reason:
@@ -34,6 +38,32 @@ def _deployment(deployment: Deployment, effective: Effective, colour: bool) -> I
         text = _said(value, reasons.get(field), effective.get(field), at.path)
         if text:
             yield f"  {field:<{width}}  {text}"
+
+
+def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
+    """What the GPUs keep for the KV cache and what that holds, or why it is not known."""
+    if memory["kv_cache_bytes"] is None:
+        settle_by = f" ({plain(memory['settle_by'])})" if memory["settle_by"] else ""
+        yield f"  KV cache: unknown: {plain(memory['reason'])}{settle_by}"
+        return
+    kept = _ranged(memory["kv_cache_bytes"], 2**30)
+    yield f"  KV cache: {kept} GiB of each {plain(memory['gpu'] or 'GPU')}, {memory['certainty']}"
+    if memory["kv_cache_tokens"] is not None:
+        yield f"  KV cache: {_ranged(memory['kv_cache_tokens'])} tokens in each replica"
+    if (requests := memory["concurrent_requests"]) is not None:
+        yield f"  KV cache: {_ranged(requests)} requests of {memory['max_model_len']} tokens at once"
+    if memory["reason"]:
+        yield f"  KV cache: {plain(memory['reason'])}"
+
+
+def _ranged(values: Mapping[str, float], unit: int = 1) -> str:
+    """`11.2 (9.8 to 12.5)`; one number where all are the same."""
+    low, likely, high = (_number(values[name] / unit) for name in ("low", "likely", "high"))
+    return likely if low == high else f"{likely} ({low} to {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value % 1 and value < 1000 else f"{value:.0f}"
 
 
 def _said(value: Maybe[Any] | None, reason: Unknown | None, default: Maybe[Any] | None, path: str) -> str:

@@ -14,6 +14,8 @@ SCHEMA = 1
 
 Effective = Mapping[str, Maybe[Any] | None]
 """The values that the engine will work with, by field: written ones and defaults."""
+Memory = Mapping[str, Any] | None
+"""What its GPUs keep for the KV cache and what that holds, as the schema of `inspect` has it; None where unasked."""
 
 
 def check_json(report: Report) -> str:
@@ -36,11 +38,11 @@ def check_json(report: Report) -> str:
     return json.dumps(document, indent=2)
 
 
-def inspect_json(report: Report, effective: Sequence[Effective]) -> str:
-    """`shardlint inspect --format json`; `effective`: one for each of the report's deployments."""
+def inspect_json(report: Report, effective: Sequence[Effective], memories: Sequence[Memory]) -> str:
+    """`shardlint inspect --format json`; `effective`, `memories`: one for each of the report's deployments."""
     document = {
         "schema": SCHEMA,
-        "deployments": [_deployment(*pair) for pair in zip(report.deployments, effective, strict=True)],
+        "deployments": [_deployment(*each) for each in zip(report.deployments, effective, memories, strict=True)],
         "files": [{"path": note.path, "form": note.form, "reason": note.reason} for note in report.files],
     }
     return json.dumps(document, indent=2)
@@ -86,7 +88,8 @@ def _place(span: Span) -> dict[str, Any]:
     }
 
 
-def _deployment(deployment: Deployment, effective: Effective) -> dict[str, Any]:
+def _deployment(deployment: Deployment, effective: Effective, memory: Memory) -> dict[str, Any]:
+    inferred = {} if memory is None else {"memory": dict(memory)}
     return {
         "path": deployment.at.path,
         "line": deployment.at.line,
@@ -103,6 +106,7 @@ def _deployment(deployment: Deployment, effective: Effective) -> dict[str, Any]:
             for name in ALL_KNOB_FIELDS
             if isinstance(item := effective.get(name), Located)
         },
+        **inferred,
     }
 
 
