@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from collections.abc import Mapping as Options
 
@@ -32,17 +31,16 @@ OF_VLLM = frozenset(
 SHARED = frozenset({"dtype", "max_model_len", "quantization"})
 """Names that the table of engines which are only read has as well."""
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-_PREFIX = re.compile(r"(?:OPTION|SM_VLLM)_(.+)")
+_PREFIX = "OPTION_"
 _WITHOUT_PREFIX = {"HF_MODEL_ID": "model_id", "TENSOR_PARALLEL_DEGREE": "tensor_parallel_degree"}
 
 
 def options_of(env: Options[str, Maybe[str]]) -> dict[str, Maybe[str]]:
-    """The options that variables of a container set (`OPTION_MAX_MODEL_LEN`, `SM_VLLM_MAX_MODEL_LEN`)."""
+    """The options that variables of a container set (`OPTION_MAX_MODEL_LEN`)."""
     found: dict[str, Maybe[str]] = {}
     for name, value in env.items():
-        option = _PREFIX.fullmatch(name)
-        if option is not None or name in _WITHOUT_PREFIX:
-            found[option[1].lower() if option is not None else _WITHOUT_PREFIX[name]] = value
+        if name.startswith(_PREFIX) or name in _WITHOUT_PREFIX:
+            found[_WITHOUT_PREFIX.get(name) or name.removeprefix(_PREFIX).lower()] = value
     return found
 
 
@@ -91,8 +89,15 @@ def _value(name: str, value: Maybe[str]) -> Located[object] | Unknown:
     if isinstance(value, Unknown):
         return value
     text = value.value.strip()
-    if text.lower() in ("true", "false"):
-        return Located(text.lower() == "true", value.span, value.spelled)
     if name == "tensor_parallel_degree" and text == "max":
         return Unknown("max stands for all GPUs of the machine", value.span, value.spelled, "writing their number")
-    return Located(_DTYPES.get(text, text) if name == "dtype" else text, value.span, value.spelled)
+    return Located(_DTYPES[text], value.span, value.spelled) if name == "dtype" and text in _DTYPES else plain(value)
+
+
+def plain(value: Maybe[str]) -> Located[object] | Unknown:
+    """A text as the argument that is made of it: the words for yes and no are a switch."""
+    if isinstance(value, Unknown):
+        return value
+    text = value.value.strip()
+    is_switch = text.lower() in ("true", "false")
+    return Located(text.lower() == "true" if is_switch else text, value.span, value.spelled)

@@ -1,0 +1,51 @@
+"""One recipe of the vLLM project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardlint.deployment import Launch
+from shardlint.findings import Maybe, Unknown
+from shardlint.manifests import _stated
+from shardlint.manifests._objects import text
+from shardlint.manifests._values import NO_ENV, fragments, value_of, word
+from shardlint.text.nodes import Mapping, Node, Scalar
+
+
+def launches_of(recipe: Mapping, form: str) -> Iterator[Launch]:
+    """What each variant says of the command; a recipe without variants is one itself."""
+    title = text(recipe.get("meta", "slug")) or text(recipe.get("model", "model_id"))
+    variants = recipe.get("variants")
+    named = list(variants.items()) if isinstance(variants, Mapping) and len(variants) else [(None, recipe)]
+    for key, variant in named:
+        name = f"recipe/{title}" if key is None else f"recipe/{title}/{key.text}"
+        at = (recipe.get("model", "model_id") or recipe).span if key is None else key.span
+        yield _of_variant(recipe, variant, Launch(name, "recipe", form, at, unit=name))
+
+
+def _of_variant(recipe: Mapping, variant: Node, base: Launch) -> Launch:
+    model = variant.get("model_id") or recipe.get("model", "model_id")
+    shared, own = recipe.get("model", "base_args"), variant.get("extra_args")
+    words = [word(fragment) for node in (shared, own) for fragment in fragments(node, NO_ENV)]
+    strategies = recipe.get("compatible_strategies")
+    more = Unknown(
+        "the strategy and the hardware that are chosen add arguments",
+        strategies.span if strategies is not None else base.at,
+        "the arguments of the strategy",
+    )
+    named = value_of(model) if isinstance(model, Scalar) else None
+    return base._replace(
+        argv=(*_stated.command(_stated.VLLM, base.at, named), *words, more),
+        settings=_stated.entry("tensor-parallel-size", variant, "tp"),
+        env=_environment(recipe.get("model", "base_env"), variant.get("extra_env")),
+    )
+
+
+def _environment(*layers: Node | None) -> dict[str, Maybe[str]]:
+    return {
+        key.text: value_of(value)
+        for layer in layers
+        if isinstance(layer, Mapping)
+        for key, value in layer.items()
+        if isinstance(value, Scalar) and not value.is_null
+    }
