@@ -32,8 +32,8 @@ MARKS = frozenset(
     {
         "kv_cache_config", "enable_attention_dp", "moe_expert_parallel_size", "moe_tensor_parallel_size", "moe_backend",
         "moe_config", "cuda_graph_config", "use_cuda_graph", "max_num_tokens", "llm_api_args",
-        "disable_overlap_scheduler", "print_iter_log", "free_gpu_memory_fraction", "extra_llm_api_options", "torch_compile_config",
-        "cache_transceiver_config", "moe_load_balancer", "max_seq_len",
+        "disable_overlap_scheduler", "print_iter_log", "free_gpu_memory_fraction", "extra_llm_api_options",
+        "torch_compile_config", "cache_transceiver_config", "moe_load_balancer", "max_seq_len",
     }
 )  # fmt: skip
 """Options that no other engine calls so."""
