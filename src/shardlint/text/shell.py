@@ -110,14 +110,14 @@ def read(
     return Script(tuple(run.commands), MappingProxyType(after), tuple(run.problems))
 
 
-def joined(texts: Sequence[Fragment]) -> Fragment:
-    """Several words as one text with a blank between each, as `ssh` and `eval` make of theirs."""
+def joined(texts: Sequence[Fragment], between: str = " ") -> Fragment:
+    """Several words as one text with a blank between each, as `ssh` and `eval` make of theirs; or several lines."""
     characters: list[str] = []
     offsets: list[int] = []
     holes: dict[int, Unknown] = {}
     for text in texts:
         if offsets:
-            characters.append(" ")
+            characters.append(between)
             offsets.append(offsets[-1])
         holes.update({at + len(offsets): hole for at, hole in text.holes.items()})
         characters.append(text.text)
