@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -26,11 +26,13 @@ class FileReading(NamedTuple):
     """Paths of the files of flags that its commands name."""
     is_config_file: bool = False
     """Whether it is a file of flags itself, read as if a command named it."""
+    is_changed_elsewhere: bool = False
+    """Whether another file says how a deployment that stands here is really made (an overlay, a chart's values)."""
 
     @property
     def is_part(self) -> bool:
         """Whether what stands in it was read with a command elsewhere, and is judged there."""
-        return self.is_config_file and not self.deployments
+        return (self.is_config_file or self.is_changed_elsewhere) and not self.deployments
 
 
 def read_file(source: Source, library: Library, settings: Settings) -> FileReading:
@@ -78,12 +80,38 @@ def _reading(
 
 
 def without_parts(readings: Sequence[FileReading]) -> list[FileReading]:
-    """The readings, those of files of flags without the deployment that stands where a command names the file."""
+    """The readings without what is read as a part of something else: each deployment is left once.
+
+    A file of flags stands where a command names it; an object that an overlay changes where the overlay makes it.
+    """
     named = {path for reading in readings for path in reading.config_files}
-    return [
-        reading._replace(deployments=()) if reading.is_config_file and normal(reading.source.path) in named else reading
-        for reading in readings
-    ]
+    made = {part for reading in readings for part in _made_of(reading)}
+    return [_without_parts(reading, named, made) for reading in readings]
+
+
+def _without_parts(reading: FileReading, named: set[str], made: set[tuple[str, str]]) -> FileReading:
+    path = normal(reading.source.path)
+    if reading.is_config_file and path in named:
+        return reading._replace(deployments=())
+    left = tuple(one for one in reading.deployments if (path, one.name) not in made or _places(one) - {path})
+    changed = len(left) < len(reading.deployments)
+    return reading._replace(deployments=left, is_changed_elsewhere=changed) if changed else reading
+
+
+def _made_of(reading: FileReading) -> Iterator[tuple[str, str]]:
+    """The files, and the names in them, that deployments of this file are made of."""
+    own = normal(reading.source.path)
+    for deployment in reading.deployments:
+        for path in _places(deployment) - {own}:
+            yield path, deployment.name
+
+
+def _places(deployment: Deployment) -> set[str]:
+    """The files in which the words and values of a deployment's object stand."""
+    launch = deployment.server.primary
+    values = (*launch.argv, launch.image, launch.gpus_per_pod, launch.gpu, launch.replicas)
+    spans = (launch.at, *(value.span for value in values if value is not None))
+    return {normal(span.path) for span in spans if span is not None}
 
 
 def _within(launch: Launch, given: Mapping[str, Maybe[str]]) -> Launch:

@@ -28,8 +28,9 @@ OF_OTHER_CHARTS = frozenset({"servingEngineSpec", "modelArtifacts", "routerSpec"
 SECTIONS = frozenset(
     {
         "app", "config", "container", "deployment", "engine", "engineconfig", "gpu", "image", "inference",
-        "inferenceserver", "job", "llm", "main", "model", "modelconfig", "modelparameters", "modelserver", "parallelism", "pod",
-        "podspec", "runtime", "server", "serving", "settings", "sglang", "spec", "tgi", "vllm", "vllmconfig", "worker",
+        "inferenceserver", "job", "llm", "main", "model", "modelconfig", "modelparameters", "modelserver",
+        "parallelism", "pod", "podspec", "runtime", "server", "serving", "settings", "sglang", "spec", "tgi", "vllm",
+        "vllmconfig", "worker",
     }
 )  # fmt: skip
 """Names of mappings that say a part of one server."""

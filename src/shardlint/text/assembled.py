@@ -13,10 +13,10 @@ from typing import Final, TypeAlias, Union
 from shardlint.findings import Span
 from shardlint.text.documents import Document
 from shardlint.text.nodes import CORE_TAGS, Mapping, Node, Scalar, Sequence
-from shardlint.text.source import Source
+from shardlint.text.source import Fragment, Source
 
-Tree: TypeAlias = Union[Node, dict[str, "Tree"], list["Tree"]]  # noqa: UP007 a name in quotes knows no `|`
-"""A value: as some file has it, or put together from others."""
+Tree: TypeAlias = Union[Node, Fragment, dict[str, "Tree"], list["Tree"]]  # noqa: UP007 a name in quotes knows no `|`
+"""A value: as some file has it, text of a file that is no YAML, or put together from others."""
 
 MOST_CHARACTERS = 4_000_000
 DEEPEST = 100
@@ -106,6 +106,8 @@ def at(tree: Tree | None, *path: str) -> Tree | None:
 def text_at(tree: Tree | None, *path: str) -> str:
     """The text of the scalar at a path; empty where there is none."""
     found = at(tree, *path)
+    if isinstance(found, Fragment):
+        return found.text.strip()
     return found.text.strip() if isinstance(found, Scalar) and not found.is_null else ""
 
 
@@ -128,6 +130,8 @@ class _Writer:
             raise TooLarge
         if isinstance(tree, Scalar):
             self._scalar(tree)
+        elif isinstance(tree, Fragment):
+            self._text_of(tree)
         elif is_mapping(tree):
             self._collection(tree, "{}", depth)
         else:
@@ -177,6 +181,14 @@ class _Writer:
             self.put(_escape(character) if opening else character)
         self._place(scalar.source, max(scalar.start, scalar.end - 1))
         self.put(closing)
+
+    def _text_of(self, fragment: Fragment) -> None:
+        self._place(fragment.source, fragment.offsets[0])
+        self.put('"')
+        for character, offset in zip(fragment.restored(), fragment.offsets, strict=False):
+            self._place(fragment.source, offset)
+            self.put(_escape(character))
+        self.put('"')
 
     def put(self, text: str) -> None:
         """Adds text that stands where the last thing does."""
