@@ -197,6 +197,11 @@ class TestOutput:
         assert [row["path"] for row in document["deployments"]] == ["bad.yaml", "good.yaml"]
         assert document["deployments"][0]["tensor_parallel_size"] == 3
 
+    def test_inspect_is_told_of_the_machine(self, run: Run) -> None:
+        for words, unknown in ((), True), (("--hardware", "1xH100-SXM5-80GB"), False):
+            _code, out, _err = run("inspect", "--models", "models.json", *words, "good.yaml")
+            assert ("KV cache: unknown: the manifest does not name the GPU" in out) is unknown
+
     def test_inspect_for_a_person(self, run: Run) -> None:
         code, out, _err = run("inspect", "bad.yaml")
         assert code == 0

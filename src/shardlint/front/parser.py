@@ -108,6 +108,8 @@ def _parser(command: str) -> _Parser:
     _add_world(parser)
     if command == "smoke":
         _add_trial(parser)
+    if command == "inspect":
+        _add_hardware(parser)
     if command == "show":
         _add_drawing(parser)
     if command == "check":
@@ -166,6 +168,10 @@ def _add_machines(parser: _Parser) -> None:
     )
 
 
+def _add_hardware(parser: _Parser) -> None:
+    parser.add_argument("--hardware", metavar="SPEC", help="the GPUs where a manifest does not tell: 2x8xH100:80")
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
@@ -173,7 +179,7 @@ def _count(text: str) -> int:
 
 
 def _add_drawing(parser: _Parser) -> None:
-    parser.add_argument("--hardware", metavar="SPEC", help="the GPUs where a manifest does not tell: 2x8xH100:80")
+    _add_hardware(parser)
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
     parser.add_argument("--derive", action="store_true", help="show each number's formula, values and sources")
     parser.add_argument("--tokens", metavar="T", type=_count, help="tokens of a prefill step (default: 2048)")
@@ -188,7 +194,7 @@ def _add_trial(parser: _Parser) -> None:
 
 
 def _add_judgement(parser: _Parser) -> None:
-    parser.add_argument("--hardware", metavar="SPEC", help="the GPUs where a manifest does not tell: 2x8xH100:80")
+    _add_hardware(parser)
     parser.add_argument(
         "--select", metavar="RULES", type=_words, help="only these codes, names, groups (SL1) or families"
     )
