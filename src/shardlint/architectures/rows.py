@@ -164,5 +164,9 @@ class Rows(NamedTuple):
     reads_quantisation_as: tuple[tuple[str, str], ...] = ()
     """Where a class makes something of its own of a method of quantisation: (stated, what it stands for)."""
     states: tuple[StateRow, ...] = ()
+    first_stage_layers: int = 0
+    """Layers that the first of several pipeline stages has to hold, because what the tower hands them stays there."""
+    ties_on_one_stage: bool = False
+    """Whether the class joins head and embedding on every stage, and fails on those that build no head."""
     unlike_checkpoint: tuple[Unlike, ...] = ()
     """Where the rows are more or less than what the checkpoint holds, beside towers and tied heads."""

@@ -74,6 +74,8 @@ class Scheme(NamedTuple):
     refinement: Refinement | None = None
     padded: bool = False
     """Of experts: padded to what the kernel of the card takes (MXFP4)."""
+    balanced: bool = True
+    """Of experts: whether the method takes part in expert load balancing."""
 
     def with_blocks(self, block: int, finer: int) -> Scheme:
         """The same with all blocks of `block` elements replaced by finer ones."""
@@ -143,6 +145,7 @@ def mx(bits: int, *, experts: bool, must: bool, padded: bool = False) -> Scheme:
         words=8 // bits,
         bias="as_built" if padded or not experts else "never",
         padded=padded,
+        balanced=bits == 4,
     )
 
 

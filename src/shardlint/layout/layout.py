@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from shardlint.layout.demands import Unmet
 from shardlint.layout.ranks import Group, GroupKind, crossing, groups
 from shardlint.layout.share import Uneven
 from shardlint.layout.sizes import Sizes
@@ -84,6 +85,8 @@ class Layout(NamedTuple):
     makeshifts: tuple[Uneven, ...] = ()
     """Blocks of quantised weights that load though they do not come out even: by finer ones with slower kernels, or
     with scales that lose a part of a block without a word."""
+    unmet: tuple[Unmet, ...] = ()
+    """What the class of the model demands beyond that, and this layout does not give."""
 
     def groups(self, kind: GroupKind) -> tuple[Group, ...]:
         """The groups of one kind, as tuples of rank numbers."""

@@ -64,7 +64,7 @@ def gptj(model: Model) -> Rows:
     """GPT-J: one LayerNorm a layer, no bias of the attention, one of the output head."""
     hidden, layers, name = model.hidden_size, model.layers, "transformer.h.#"
     renamed = {"model.embed_tokens": "transformer.wte"}
-    last = ends(model, stages=None, norm_name="transformer.ln_f", norm_bias=True, head_bias=True)
+    last = ends(model, stages=EACH_STAGE, norm_name="transformer.ln_f", norm_bias=True, head_bias=True)
     weights = (
         *grouped_query(model, name=f"{name}.attn", output="out_proj"),
         *plain(f"{name}.mlp", ("fc_in", "fc_out"), hidden, model.odd_number("n_inner", 4 * hidden), layers),
@@ -92,7 +92,7 @@ def gpt_bigcode(model: Model) -> Rows:
         Row(f"{name}.mlp.c_fc", (Extent(inner),), Extent(hidden), True, layers),
         Row(f"{name}.mlp.c_proj", (Extent(hidden),), Extent(inner), True, layers),
         *(norm(f"{name}.{key}", hidden, layers, bias=True) for key in ("ln_1", "ln_2")),
-        Row("model.wpe", (positions,), Extent(hidden), stage="first", quantisable=False),
+        Row("model.wpe", (positions,), Extent(hidden), stage="each", quantisable=False),
         *_renamed(ends(model, norm_name="model.ln_f", norm_bias=True), {"model.embed_tokens": "model.wte"}),
     )
     return Rows(weights, (cache(model, layers, heads=heads),), len(layers))
@@ -174,7 +174,7 @@ def internlm2(model: Model) -> Rows:
         into._replace(fuses=("w1", "w3")),
         out._replace(name=f"{feed_forward}.w2"),
         *layer_norms(("attention_norm", "ffn_norm"), hidden, layers),
-        *_renamed(ends(model), names),
+        *_renamed(ends(model, stages=EACH_STAGE), names),
     )
     return Rows(weights, caches(model, ()), len(layers))
 

@@ -86,14 +86,9 @@ def gemma3(model: Model) -> Rows:
 
 
 def glm4(model: Model) -> Rows:
-    """GLM-4 0414: four norms; Q, K and V have a bias unless a key denies it."""
-    attention = grouped_query(model, qkv_bias=model.flag("attention_bias", default=True))
+    """GLM-4 0414: four norms; Q, K and V have a bias where the config or its class says so."""
+    attention = grouped_query(model, qkv_bias=model.flag("attention_bias"))
     return dense(model, attention, norms=GLM4_NORMS)
-
-
-def glm_ocr(model: Model) -> Rows:
-    """GLM-OCR's language model: GLM-4 whose biases a key has to ask for."""
-    return dense(model, grouped_query(model, qkv_bias=model.flag("attention_bias")), norms=GLM4_NORMS)
 
 
 def stablelm(model: Model) -> Rows:

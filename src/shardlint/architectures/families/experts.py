@@ -242,7 +242,8 @@ def ernie4_5_moe(model: Model) -> Rows:
         *shared_experts(f"{MLP}.shared_experts", hidden, shared, moe, bias=bias),
         *dense_beside(model, moe, bias=bias),
     )
-    return sparse(model, grouped_query(model, qkv_bias=bias), rows, ends_on_every_stage=False)
+    decoder = sparse(model, grouped_query(model, qkv_bias=bias), rows, ends_on_every_stage=False)
+    return decoder._replace(ties_on_one_stage=model.tied_embeddings)
 
 
 FAMILIES: Mapping[str, Family] = {

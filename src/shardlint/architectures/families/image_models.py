@@ -54,7 +54,8 @@ def llava_onevision(model: Model, vision: Part) -> tuple[Row, ...]:
 
 def _lines_of_patches(model: Model, vision: Part) -> tuple[Row, ...]:
     kind, depth = vision.odd("model_type", "clip_vision_model"), layers_in_use(model, vision)
-    tower, newline = Bricks(VISION_MODEL, "cut"), Bricks("image_newline", "cut").whole("weight", model.hidden_size)
+    tower = Bricks(VISION_MODEL, "cut")
+    newline = Bricks("image_newline", "cut").whole("weight", model.hidden_size)._replace(stage="each")
     if kind == "clip_vision_model":
         return (newline, *clip_vit(tower, vision, depth))
     if kind == "siglip_vision_model":
@@ -234,7 +235,7 @@ def phi3v(model: Model) -> Rows:
         projection.whole("img_projection.0", hidden, joined, bias=True),
         projection.whole("img_projection.2", hidden, hidden, bias=True),
     )
-    second = words._replace(name="embed_tokens", stage="each")
+    second = words._replace(name="embed_tokens", stage="first")
     return rows._replace(weights=(*tower, second, *language_model))
 
 
@@ -242,7 +243,7 @@ SIGLIP_NAMES = TOWER_AND_PROJECTOR_NAMES
 
 FAMILIES: Mapping[str, Family] = {
     "Cohere2VisionForConditionalGeneration": WithTower(cohere2, cohere2_vision, SIGLIP_NAMES),
-    "GlmOcrForConditionalGeneration": WithTower(dense.glm_ocr, glm_ocr),
+    "GlmOcrForConditionalGeneration": WithTower(dense.glm4, glm_ocr),
     "Idefics3ForConditionalGeneration": WithTower(language, idefics3),
     "InternVLChatModel": WithTower(language, intern_vit),
     "InternVLForConditionalGeneration": WithTower(language, internvl, SIGLIP_NAMES),

@@ -8,7 +8,7 @@ from shardlint.architectures.blocks.tower import Bricks
 from shardlint.architectures.blocks.vit import clip_vit, pixels, plain_mlp, siglip_vit, unused_layers
 from shardlint.architectures.families import dense, experts, mla
 from shardlint.architectures.families.decoders import Family
-from shardlint.architectures.families.with_tower import Renames, WithTower
+from shardlint.architectures.families.with_tower import Renames, WithTower, deepstack_layers
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.part import Part
 from shardlint.architectures.rows import Row, Rows, Tower, Unlike
@@ -72,7 +72,7 @@ def qwen2_5_vl(_: Model, vision: Part) -> tuple[Row, ...]:
 def qwen3_vl(_: Model, vision: Part) -> tuple[Row, ...]:
     """Qwen3-VL and Qwen3.5: positions are learnt, and each deepstack layer has a merger of its own."""
     tower, width, depth = Bricks("visual"), vision.number("hidden_size"), vision.number("depth")
-    deep, output, patches = _deepstack(vision), vision.number("out_hidden_size"), _merged(vision)
+    deep, output, patches = deepstack_layers(vision), vision.number("out_hidden_size"), _merged(vision)
     names = ("linear_fc1", "linear_fc2")
     rows = (
         _patches(tower, vision, width, bias=True),
@@ -91,20 +91,6 @@ def qwen3_vl(_: Model, vision: Part) -> tuple[Row, ...]:
         tower.whole(f"{name}.norm", width * patches, bias=True, times=deep),
         *_merger(tower, name, names, width, output, patches, times=deep),
     )
-
-
-def _deepstack(vision: Part) -> int:
-    """Layers whose output goes to the language model past the others."""
-    indexes = vision.odd("deepstack_visual_indexes", QWEN3_VL_DEEPSTACK if _is_qwen3_vl(vision) else ())
-    return len(indexes) if isinstance(indexes, (list, tuple)) else 0
-
-
-QWEN3_VL_DEEPSTACK = (8, 16, 24)
-"""What Qwen3-VL's config class takes where the key is absent."""
-
-
-def _is_qwen3_vl(vision: Part) -> bool:
-    return str(vision.odd("model_type", "")).startswith("qwen3_vl")
 
 
 def glm4v(_: Model, vision: Part) -> tuple[Row, ...]:
@@ -365,7 +351,7 @@ FAMILIES: Mapping[str, Family] = {
     "Mistral3ForConditionalGeneration": WithTower(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
     "Qwen2VLForConditionalGeneration": WithTower(dense.qwen2, qwen2_vl, QWEN2_VL_NAMES),
     "Qwen2_5_VLForConditionalGeneration": WithTower(dense.qwen2, qwen2_5_vl, QWEN2_VL_NAMES),
-    "Qwen3VLForConditionalGeneration": WithTower(dense.qwen3, qwen3_vl, QWEN3_VL_NAMES),
-    "Qwen3VLMoeForConditionalGeneration": WithTower(experts.qwen3_moe, qwen3_vl, QWEN3_VL_NAMES),
+    "Qwen3VLForConditionalGeneration": WithTower(dense.qwen3, qwen3_vl, QWEN3_VL_NAMES, deepstack=True),
+    "Qwen3VLMoeForConditionalGeneration": WithTower(experts.qwen3_moe, qwen3_vl, QWEN3_VL_NAMES, deepstack=True),
 }
 """Architecture class -> family."""

@@ -20,16 +20,24 @@ LANGUAGE_MODEL = "language_model."
 class WithTower:
     """A family with the tower that `vision_config` describes; `renames` as in `Rows`.
 
-    `unlike` says what the checkpoint's tower has that the engine does not build.
+    `unlike` says what the checkpoint's tower has that the engine does not build.  With `deepstack` the class hands
+    images to the first layers too, and wants these on one stage.
     """
 
     def __init__(
-        self, text: Family, tower: VisionTower, renames: Renames = (), unlike: UnlikeTower | None = None
+        self,
+        text: Family,
+        tower: VisionTower,
+        renames: Renames = (),
+        unlike: UnlikeTower | None = None,
+        *,
+        deepstack: bool = False,
     ) -> None:
         self.text = text
         self.tower = tower
         self.renames = renames
         self.unlike = unlike
+        self.deepstack = deepstack
 
     def __call__(self, model: Model) -> Rows:
         vision = Part(model.geometry, "vision_config")
@@ -40,5 +48,19 @@ class WithTower:
         weights = (*self.tower(model, vision), *language)
         unlike = self.unlike(model, vision) if self.unlike else ()
         return rows._replace(
-            weights=weights, renames=self.renames, unlike_checkpoint=(*rows.unlike_checkpoint, *unlike)
+            weights=weights,
+            renames=self.renames,
+            unlike_checkpoint=(*rows.unlike_checkpoint, *unlike),
+            first_stage_layers=deepstack_layers(vision) if self.deepstack else 0,
         )
+
+
+QWEN3_VL_DEEPSTACK = (8, 16, 24)
+"""What Qwen3-VL's config class takes where the key is absent."""
+
+
+def deepstack_layers(vision: Part) -> int:
+    """Layers of a tower whose output goes to the language model past the others."""
+    is_qwen3_vl = str(vision.odd("model_type", "")).startswith("qwen3_vl")
+    indexes = vision.odd("deepstack_visual_indexes", QWEN3_VL_DEEPSTACK if is_qwen3_vl else ())
+    return len(indexes) if isinstance(indexes, (list, tuple)) else 0

@@ -145,14 +145,15 @@ def _packed(weights: Mapping[str, Any], bits: int, *, experts: bool) -> Scheme:
         if experts
         else (Must("ins", grouped),)
     )
-    return grouped_integers(bits, grouped, zero_points=weights.get("symmetric") is False, musts=musts, shape=shape)
+    scheme = grouped_integers(bits, grouped, zero_points=weights.get("symmetric") is False, musts=musts, shape=shape)
+    return scheme._replace(balanced=not experts)
 
 
 def _eight_bit_integers(weights: Mapping[str, Any], inputs: Mapping[str, Any], *, experts: bool) -> Scheme:
     strategy, static = weights.get("strategy"), not inputs.get("dynamic")
     if strategy not in ("tensor", "channel") or (experts and (static or strategy == "tensor")):
         raise Missing(f"8-bit integers by {strategy} are not described")
-    scheme = eight_bits("int8", per_channel=strategy == "channel", experts=experts)
+    scheme = eight_bits("int8", per_channel=strategy == "channel", experts=experts)._replace(balanced=not experts)
     if not static:
         return scheme
     zero_point = () if inputs.get("symmetric", True) else (Companion(8, "matrix"),)

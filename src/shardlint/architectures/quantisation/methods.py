@@ -99,8 +99,9 @@ def awq(config: Mapping[str, Any], renames: Renames) -> Method:
 
 
 def _awq_experts(bits: int, group: int, *, zero_points: bool) -> Scheme:
-    fallback = grouped_integers(bits, group, zero_points=zero_points)._replace(bias="never")
-    return _halving(grouped_integers(bits, group, zero_points=True)._replace(bias="never"), fallback, group)
+    fallback = grouped_integers(bits, group, zero_points=zero_points)._replace(bias="never", balanced=False)
+    scheme = grouped_integers(bits, group, zero_points=True)._replace(bias="never", balanced=False)
+    return _halving(scheme, fallback, group)
 
 
 def _halving(scheme: Scheme, fallback: Scheme, group: int | None) -> Scheme:
@@ -147,8 +148,8 @@ def _gptq_scheme(module: Module, config: Mapping[str, Any]) -> Scheme:
     scheme = grouped_integers(bits, group, zero_points=True)
     if module.kind != "experts":
         return scheme
-    fallback = grouped_integers(bits, group, zero_points=False)._replace(bias="never")
-    return _halving(scheme._replace(bias="always"), fallback, group)
+    fallback = grouped_integers(bits, group, zero_points=False)._replace(bias="never", balanced=False)
+    return _halving(scheme._replace(bias="always", balanced=False), fallback, group)
 
 
 def _dynamic_rules(dynamic: Any) -> list[tuple[bool, Callable[[str], Any], Mapping[str, Any]]]:
@@ -192,7 +193,8 @@ def mxfp4(config: Mapping[str, Any], renames: Renames) -> Method:
     """MXFP4 as in gpt-oss: the experts only, whatever its list says, padded to what the card's kernel takes."""
 
     def scheme_of(module: Module) -> Scheme | None:
-        return mx(4, experts=True, must=False, padded=True) if module.kind == "experts" else None
+        packed = mx(4, experts=True, must=False, padded=True)._replace(balanced=False)
+        return packed if module.kind == "experts" else None
 
     return Method(scheme_of, NO_SCALARS)
 
@@ -323,7 +325,8 @@ def _algorithm(name: str) -> Algorithm:
 
 def _fp8_static(module: Module) -> Scheme:
     experts = module.kind == "experts"
-    return eight_bits("fp8", per_channel=False, static_input=True, experts=experts, bias=not experts)
+    scheme = eight_bits("fp8", per_channel=False, static_input=True, experts=experts, bias=not experts)
+    return scheme._replace(balanced=not experts)
 
 
 def _fp8_channel(module: Module) -> Scheme:
@@ -334,7 +337,7 @@ def _fp8_channel(module: Module) -> Scheme:
 
 def _fp8_blocks(module: Module) -> Scheme:
     if module.kind == "experts":
-        return fp8_blocks(128, 128, experts=True, lenient=True)
+        return fp8_blocks(128, 128, experts=True, lenient=True)._replace(balanced=False)
     return fp8_blocks(128, 128, experts=False)._replace(musts=(Must("ins", 128),))
 
 
