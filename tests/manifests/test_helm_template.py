@@ -77,3 +77,38 @@ def test_named_templates_that_are_yaml_or_start_nothing_are_no_mistake(read):
         {{- end }}
         """
     assert not read(helpers, path="templates/_helpers.tpl").launches
+
+
+RAY = r"""
+    kind: RayCluster
+    metadata: {name: ray}
+    spec:
+      headGroupSpec:
+        template:
+          spec:
+            containers:
+            - name: head
+              image: vllm/vllm-openai:v0.33.0
+              command:
+              - >-
+                /bin/bash -c "
+                cp /entrypoint/start.sh \$HOME/start.sh &&
+                chmod +x \$HOME/start.sh &&
+                \$HOME/start.sh &"
+    ---
+    kind: ConfigMap
+    metadata: {name: script}
+    data:
+      start.sh: |
+        ARGS=("vllm" "serve" "{{ .Values.model | quote }}" "--max-model-len" "4096")
+        {{- if .Values.tp }}
+        ARGS+=("--tensor-parallel-size" {{ .Values.tp | quote }})
+        {{- end }}
+        exec "${ARGS[@]}"
+    """
+
+
+def test_a_command_line_in_one_word_that_copies_a_script_and_runs_it(read, words):
+    launches = [words(launch) for launch in read(RAY).launches]
+    (served,) = [one for one in launches if one[:2] == ["vllm", "serve"]]
+    assert served[3:5] == ["--max-model-len", "4096"]

@@ -30,7 +30,7 @@ def commands(started: Iterable[Started], document: Document) -> Iterator[Started
 
 def _script(command: Started, document: Document) -> Fragment | None:
     """The text of the script that a command names by its path; None where the file does not hold it."""
-    words = [word.value for word in command.argv[:4] if isinstance(word, Located)]
+    words = [word.value if isinstance(word, Located) else word.spelled for word in command.argv[:4]]
     if words and words[0].rpartition("/")[2] in SHELLS:
         words = [word for word in words[1:] if not word.startswith("-")]
     return file_of(words[0], document.source) if words and "/" in words[0] else None

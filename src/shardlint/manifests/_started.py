@@ -19,6 +19,8 @@ _INITS = re.compile(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
 """Small inits, and their options, that do nothing but start the words after them."""
 _OPTIONS_WITH_NAME = frozenset({"-o", "+o", "-O", "+O"})
 _ENDERS = frozenset({"kill", "pkill", "killall", "wait", "fuser"})
+_SHELL_LINE = re.compile(r"(?:/\S+/)?(?:ba|z|da|a|k)?sh\s+-\w*c\s")
+"""How a whole command line begins that stands in one word; KubeRay gives such to a shell of its own."""
 _SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
 
 
@@ -44,6 +46,8 @@ def started(
     """The commands behind an entrypoint and its arguments; without an entrypoint the image's own stands before them."""
     words = [*entrypoint, *arguments]
     script = script_index([fragment.text for fragment in words])
+    if script is None and words and _SHELL_LINE.match(words[0].text):
+        script = 0
     if script is not None:
         from shardlint.text import shell  # most containers name their words, and need no shell
 
