@@ -1,10 +1,14 @@
 """Print how far shardlint's sum of a GPU's memory is from what vLLM printed at its start.
 
-Usage: python scripts/score_memory.py KV_CAPACITY_JSONL [--show]
+Usage: python scripts/score_memory.py KV_CAPACITY_JSONL [--show] [--hold-out]
 
 Each line of KV_CAPACITY_JSONL is one start: model, card, sizes and options, and what the log says (GiB of weights,
-of KV cache, tokens, outcome). Only models that the built-in catalogue knows are counted. A line without a release
-is measured against all of them, from the lowest low to the highest high.
+of KV cache, tokens, outcome). Only models that the built-in catalogue knows are counted; why a line has no budget is
+counted too. A line without a release is measured against all of them, from the lowest low to the highest high.
+
+The margins of the package were set with logs like these in sight. `--hold-out` says what margins are worth that were
+not: the ranges are shrunk to what the lines of one half of the models need, and measured on those of the other half.
+The likely values stay those of the package.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +34,10 @@ from shardlint.text import Library, Source
 
 DRIVER_KEEPS_GIB = 0.45
 """Between what torch says of a card, which is what logs print, and what the table of cards has."""
+
+
+DTYPES = {"bf16": "bfloat16", "fp16": "float16"}
+"""As people write them -> as the engine does."""
 
 
 class NoFiles(Library):
@@ -48,9 +57,11 @@ class Start(NamedTuple):
     layout: Layout | None
     memories: tuple[Memory, ...]
     """One for each release that it may have been."""
+    why: str | None = None
+    """Why it has no memory."""
 
 
-def main(path: Path, show: bool) -> None:
+def main(path: Path, show: bool, hold_out: bool) -> None:
     """Print the figures, and the lines that miss them."""
     starts = [_start(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     _report("weights per GPU within 2 %", [_weights(start) for start in starts], show)
@@ -59,8 +70,48 @@ def main(path: Path, show: bool) -> None:
     median = f"{statistics.median(widths):.1%} of what may be used"
     print(f"median width of low-high: {median}, {len(widths)} lines")
     _report("KV tokens within 1 % from measured KV memory", [_tokens(start) for start in starts], show)
+    alone = [start for start in starts if (start.line["tp"] or 1) == 1]
+    _report("    where one GPU decides", [_tokens(start) for start in alone], False)
     _report("requests of the full length within 2 %", [_requests(start) for start in starts], show)
     _report("failed start-ups not called safe", [_failed(start) for start in starts], show)
+    _report("starts not warned of for want of headroom", [_warned(start) for start in starts], show)
+    _report_unknown(starts, show)
+    if hold_out:
+        _hold_out(starts)
+
+
+def _report_unknown(starts: Sequence[Start], show: bool) -> None:
+    """Why lines have no budget, the most frequent reason first."""
+    without = [start for start in starts if start.why is not None]
+    print(f"lines with a budget: {len(starts) - len(without)}/{len(starts)}; the others:")
+    for reason, number in Counter(start.why for start in without).most_common():
+        print(f"    {number} {reason}")
+        for start in without:
+            if show and start.why == reason:
+                print(f"        {_name(start.line)}")
+
+
+def _hold_out(starts: Sequence[Start]) -> None:
+    """The part of the ranges that every second model needs, tried on the other models, and the other way round."""
+    found = [(start.line["model"], needed) for start in starts if (needed := _needed(start)) is not None]
+    models = sorted({model for model, _ in found})
+    halves = [[needed for model, needed in found if model in models[first::2]] for first in (0, 1)]
+    for fitted, held in (halves, halves[::-1]):
+        part = max(fitted)
+        inside = sum(needed <= part for needed in held)
+        print(
+            f"hold-out: {part:.0%} of the ranges would do for {len(fitted)} lines, and hold "
+            f"{inside}/{len(held)} lines of other models = {inside / len(held):.1%}"
+        )
+
+
+def _needed(start: Start) -> float | None:
+    """How far the measured KV memory is from the likely one, as a share of the range on that side."""
+    measured, kept = start.line["available_kv_gib_per_gpu"], _kv(start)
+    if measured is None or kept is None:
+        return None
+    low, likely, high = kept
+    return float((measured - likely) / (high - likely) if measured > likely else (likely - measured) / (likely - low))
 
 
 def _report(what: str, found: list[tuple[bool, str] | None], show: bool) -> None:
@@ -74,13 +125,18 @@ def _report(what: str, found: list[tuple[bool, str] | None], show: bool) -> None
 
 def _start(line: Mapping[str, Any]) -> Start:
     geometry = geometry_of(line["model"], NoFiles(), None)
-    if isinstance(geometry, Unknown) or line["engine"] != "vllm" or _online(line, geometry):
-        return Start(line, None, ())
+    if line["engine"] != "vllm":
+        return Start(line, None, (), "another engine")
+    if isinstance(geometry, Unknown):
+        return Start(line, None, (), "the model is not in the catalogue")
+    if _online(line, geometry):
+        return Start(line, None, (), "quantised while loading, or a quantised copy whose config is not known")
     cards = _cards(line)
     releases = _releases(line)
     layouts = [_lay_out(line, geometry, release, cards) for release in releases]
     share = line["gpu_memory_utilization"]
     memories: list[Memory] = []
+    why = None
     for release, layout in zip(releases, layouts, strict=True):
         default = engines.engine("vllm").defaults(release).get("gpu_memory_utilization", 0.9)
         options = Options(
@@ -91,9 +147,12 @@ def _start(line: Mapping[str, Any]) -> Start:
             line["max_num_seqs"],
             bool(line["enforce_eager"]),
         )
-        found = memory(layout, geometry, cards, options) if cards else Unknown("no card")
-        memories += [] if isinstance(found, Unknown) else [found]
-    return Start(line, layouts[0], tuple(memories))
+        found = memory(layout, geometry, cards, options) if cards else Unknown("the line names no card that is known")
+        if isinstance(found, Unknown):
+            why = found.reason.replace(line["model"], "the model")
+        else:
+            memories.append(found)
+    return Start(line, layouts[0], tuple(memories), None if memories else why)
 
 
 def _length(geometry: Geometry) -> int:
@@ -105,6 +164,9 @@ def _cards(line: Mapping[str, Any]) -> tuple[Accelerator, ...]:
     """The card that the line names, with the memory that its log printed where it did."""
     name = re.split(r" \(", line["gpu"] or "")[0]
     cards = accelerators.find(name) if name else ()
+    sized = re.fullmatch(r"(.+) (\d+)GB", name)
+    if sized and not cards:
+        cards = accelerators.of_memory(accelerators.find(sized[1]), float(sized[2]))
     total = line["gpu_mem_total_gib"]
     if not total:
         return cards
@@ -132,7 +194,7 @@ def _lay_out(line: Mapping[str, Any], geometry: Geometry, release: Version, card
         sizes,
         geometry,
         engines.engine("vllm").cutting(release),
-        dtype=line["dtype"],
+        dtype=DTYPES.get(line["dtype"], line["dtype"]),
         kv_cache_dtype=line["kv_cache_dtype"],
         gpu=cards[0] if cards else None,
     )
@@ -194,6 +256,8 @@ def _tokens(start: Start) -> tuple[bool, str] | None:
     """Plain attention only: the tokens of other models are a product of lengths and not a capacity.
 
     Not with pipeline stages: the log prints the KV memory of the first, and the tokens are those of the tightest.
+    With several ranks of one stage the two may differ as well (a card that drives a display, unequal buffers), which
+    no line tells: the lines of one GPU are counted alone too.
     """
     measured, tokens, layout = start.line["available_kv_gib_per_gpu"], start.line["kv_cache_tokens"], start.layout
     if (
@@ -236,5 +300,15 @@ def _failed(start: Start) -> tuple[bool, str] | None:
     return not safe, f"{_name(start.line)}: called safe, and {start.line['outcome']}"
 
 
+def _warned(start: Start) -> tuple[bool, str] | None:
+    """A start for which the likely sum leaves too little beside the budget, which is a warning."""
+    if start.line["outcome"] != "started" or not start.memories:
+        return None
+    warned = all(
+        any(budget.left_outside.likely < budget.outside.likely for budget in one.budgets) for one in start.memories
+    )
+    return not warned, f"{_name(start.line)}: warned of, and it started"
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), "--show" in sys.argv[2:])
+    main(Path(sys.argv[1]), "--show" in sys.argv[2:], "--hold-out" in sys.argv[2:])
