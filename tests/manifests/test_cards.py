@@ -148,8 +148,8 @@ def test_affinity_to_one_value_names_the_card(read):
     assert got.only.gpu.value == "NVIDIA-L4" and got.cut(got.only.gpu) == "NVIDIA-L4"
 
 
-def test_affinity_to_several_values_is_unknown(read):
-    assert isinstance(read(pod(spec=AFFINITY % ("In", "NVIDIA-L4, NVIDIA-A10"))).only.gpu, Unknown)
+def test_affinity_to_several_values_names_each(read):
+    assert read(pod(spec=AFFINITY % ("In", "NVIDIA-L4, NVIDIA-A10"))).only.gpu.value == "NVIDIA-L4|NVIDIA-A10"
     assert read(pod(spec=AFFINITY % ("NotIn", "NVIDIA-L4"))).only.gpu is None
 
 
@@ -165,3 +165,11 @@ def test_templated_blocks_are_unknown_and_not_absent(read):
     )
     assert (got.only.gpu.reason, got.only.gpus_per_pod.reason) == ("templated", "templated")
     assert got.cut(got.only.gpu) == "{{ .Values.selector }}"
+
+
+def test_a_taint_that_is_tolerated_names_the_product(read):
+    taint = "tolerations: [{key: nvidia.com/gpu, operator: Equal, value: %s}],"
+    assert read(pod(spec=taint % "NVIDIA-L40S-PRIVATE")).only.gpu.value == "NVIDIA-L40S-PRIVATE"
+    assert read(pod(spec=taint % "present")).only.gpu is None
+    selected = "nodeSelector: {accelerator: l4}, " + taint % "NVIDIA-L40S"
+    assert read(pod(spec=selected)).only.gpu.value == "l4"

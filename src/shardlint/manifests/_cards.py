@@ -20,13 +20,20 @@ _CLASS_ENDINGS = ("computeclass",)
 """Such a class may be named after a card or a machine."""
 _NO_NAME = re.compile(r"(?i)true|false|yes|no|present|enabled|nvidia|amd|intel|gpu|cuda|rocm|\d*")
 _PLACEHOLDER = re.compile(r"(?i)\breplaced?\b|\byour\b|<.*>|__.+__|\bchange-?me\b|\bplaceholder\b|\btodo\b")
+_PRODUCT = re.compile(r"(?:NVIDIA|AMD|Tesla)-\S")
+"""How the operators of the vendors spell a product, which people then give to taints as well."""
 _ONE_OF = "several values are allowed"
 
 
 def named(spec: Node) -> Maybe[str] | None:
-    """The card, else the machine, that a pod spec selects; None where no selector names one."""
-    return of_labels([*_selector(spec), *_affinity(spec)]) or next(
-        (_templated(node) for name in ("nodeSelector", "affinity") if (node := spec.get(name)) and node.templated), None
+    """The card, else the machine, that a pod spec selects, or whose taint it tolerates; None where none is named."""
+    return (
+        of_labels([*_selector(spec), *_affinity(spec)])
+        or next(
+            (_templated(node) for name in ("nodeSelector", "affinity") if (node := spec.get(name)) and node.templated),
+            None,
+        )
+        or _tolerated(spec)
     )
 
 
@@ -82,8 +89,19 @@ def of_terms(terms: Node | None) -> Iterator[tuple[str, Maybe[str]]]:
                 yield pair
 
 
+def _tolerated(spec: Node) -> Maybe[str] | None:
+    """The product in the taint of nodes (`nvidia.com/gpu=NVIDIA-L40S:NoSchedule`) that the pod alone tolerates."""
+    tolerations = spec.get("tolerations")
+    products = [
+        value_of(value)
+        for toleration in (tolerations if isinstance(tolerations, Sequence) else ())
+        if isinstance(value := toleration.get("value"), Scalar) and _PRODUCT.match(value.text)
+    ]
+    return products[0] if len(products) == 1 else None
+
+
 def _expression(expression: Node, *, alternatives: bool) -> tuple[str, Maybe[str]] | None:
-    """`{key, operator: In, values: [one]}` -> key and value; more than one value cannot be told."""
+    """`{key, operator: In, values: [...]}` -> key and value, of several `A|B`."""
     key, operator, values = (expression.get(name) for name in ("key", "operator", "values"))
     if not isinstance(key, Scalar) or not isinstance(operator, Scalar) or operator.text != "In":
         return None
@@ -92,10 +110,17 @@ def _expression(expression: Node, *, alternatives: bool) -> tuple[str, Maybe[str
 
 
 def one_of(values: Node | None, *, alternatives: bool = False) -> Maybe[str] | None:
-    """The only value of a list; Unknown where it has several."""
-    if not isinstance(values, Sequence) or not len(values):
+    """The value of a list, of several `A|B`; Unknown where other lists may hold instead of it."""
+    found = [value_of(value) for value in values if isinstance(value, Scalar)] if isinstance(values, Sequence) else []
+    if values is None or not found:
         return None
-    only = values[0]
-    if len(values) > 1 or alternatives:
-        return Unknown(_ONE_OF, values.span, values.spelled, settle_by="--hardware")
-    return value_of(only) if isinstance(only, Scalar) else None
+    known = [value for value in found if isinstance(value, Located)]
+    if alternatives or len(known) < len(found):
+        return found[0] if len(found) == 1 and not alternatives else _several(values)
+    return (
+        known[0] if len(known) == 1 else Located("|".join(value.value for value in known), values.span, values.spelled)
+    )
+
+
+def _several(values: Node) -> Unknown:
+    return Unknown(_ONE_OF, values.span, values.spelled, settle_by="--hardware")
