@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from shardlint.deployment import KNOBS, Deployment, FlagProblem, Launch, Server, Word
-from shardlint.engines.config_file import Files, FlagsIn, words_of
+from shardlint.engines.config_file import Files, FlagsIn, in_two, words_of
 from shardlint.engines.engine import Engine
 from shardlint.engines.flags import Reading, fields
 from shardlint.engines.flags import read as read_flags
@@ -62,7 +62,8 @@ def _command_line(
     era = engine.table.era(Version.parse(version.value) if isinstance(version, Located) else None)
     takes_model = start.command.takes_model
     words = [_renamed(word, start.command.renamed) for word in launch.argv[start.first_flag :]]
-    files = Files(words, engine.file_flags, flags_in)
+    given = in_two(words, engine.file_flags) if engine.parses_file_flags else words
+    files = Files(tuple(given), engine.file_flags, flags_in)
     files.entries += launch.settings
     reading = read_flags(files.words, engine.table, era, takes_positional=takes_model)
     if files.entries:
@@ -220,12 +221,22 @@ def _variable(variable: str, target: str, written: Maybe[str], engine: Engine) -
 # Image and version
 
 
+_WRITTEN_TAG = re.compile(r"[^\s:]:([A-Za-z0-9_][\w.-]*)[\"']?", re.ASCII)
+"""The end of an image's reference whose registry or name is not known, and whose tag is."""
+
+
 def image_tag(launch: Launch) -> Maybe[str] | None:
     """The tag as written; None where there is none (a digest alone, or no image)."""
-    if launch.image is None or isinstance(launch.image, Unknown):
-        return launch.image
-    tag = split(launch.image.value).tag
-    return None if tag is None else launch.image.with_value(tag)
+    image = launch.image
+    if isinstance(image, Unknown):
+        last = image.spelled.rpartition("/")[2]
+        written = _WRITTEN_TAG.search(last[-140:])
+        known = written is not None and last.endswith(written[0]) and "/" in image.spelled
+        return Located(written[1], image.span, image.spelled) if known and written is not None else image
+    if image is None:
+        return None
+    tag = split(image.value).tag
+    return None if tag is None else image.with_value(tag)
 
 
 def engine_version(server: Server, engine: Engine) -> Maybe[str] | None:

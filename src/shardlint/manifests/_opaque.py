@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shardlint.deployment import Launch
+from shardlint.deployment import ConfigEntry, Launch
 from shardlint.findings import Located, Unknown
 from shardlint.manifests import _stated
 
@@ -28,3 +28,35 @@ def named(launch: Launch) -> Launch:
     why = f"what {script.value} starts is not in this file"
     inside = Unknown(why, script.span, script.spelled, settle_by="checking that script")
     return launch._replace(argv=(*_stated.command(engine, launch.at), inside))
+
+
+_IMAGE = re.compile(r"(?i)(?<![a-z])(vllm|sglang|trt-?llm|tensorrt-?llm)(?![a-z])")
+_OTHER_IMAGE = re.compile(r"(?i)router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter|client|webui")
+_BY_IMAGE = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG}
+_TRTLLM = ("trtllm-serve",)
+_VARIABLES = (
+    (re.compile(r"(?:VLLM_|LLM_|HF_)?MODEL(?:_(?:ID|NAME|PATH|REPO))?1?"), "model"),
+    (re.compile(r"(?:VLLM_)?(?:TP|TP_SIZE|TENSOR_PARALLEL(?:_SIZE|ISM)?)1?"), "tensor-parallel-size"),
+    (re.compile(r"(?:VLLM_)?(?:PP|PP_SIZE|PIPELINE_PARALLEL(?:_SIZE|ISM)?)1?"), "pipeline-parallel-size"),
+    (re.compile(r"(?:VLLM_)?MAX_MODEL_LEN(?:GTH)?1?"), "max-model-len"),
+    (re.compile(r"(?:VLLM_)?GPU_MEM(?:ORY)?_UTIL(?:I[SZ]ATION)?1?"), "gpu-memory-utilization"),
+)
+"""Names under which images of one's own take what the engine is to be told."""
+
+
+def told_by_environment(launch: Launch) -> Launch:
+    """An image named after its engine that is started without a word, and told by variables what to serve."""
+    image = "" if launch.image is None else launch.image.spelled.rpartition("/")[2]
+    found = _IMAGE.search(image.partition(":")[0])
+    if launch.argv or launch.settings or found is None or _OTHER_IMAGE.search(image):
+        return launch
+    command = _BY_IMAGE.get(found[1].lower(), _TRTLLM)
+    settings = tuple(
+        ConfigEntry(Located(flag, value.span, name, "derived"), value)
+        for pattern, flag in _VARIABLES
+        for name, value in launch.env.items()
+        if pattern.fullmatch(name) and value.spelled.strip("\"'")
+    )
+    if not settings:
+        return launch
+    return launch._replace(argv=_stated.command(command, launch.at), settings=settings, entrypoint_of_image=False)

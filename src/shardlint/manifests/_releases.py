@@ -83,8 +83,10 @@ def of_values(values: list[Tree], base: Launch, document: Document, library: Lib
     if whole is None:
         return
     try:
-        alone = isinstance(whole, Mapping)
-        inner = (document._replace(kind="yaml", root=whole),) if alone else assemble([whole], document.source)
+        if isinstance(whole, Mapping):
+            inner: tuple[Document, ...] = (document._replace(kind="yaml", root=whole),)
+        else:
+            inner = assemble([whole], document.source)
     except TooLarge:
         yield Problem(base.at, "The values grow beyond all measure: aliases inside aliases.")
         return

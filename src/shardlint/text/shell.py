@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shardlint.findings import Maybe, Problem, Span, Unknown
+from shardlint.text import trees
 from shardlint.text.arithmetic import calculate
 from shardlint.text.prefixes import ASSIGNMENT, command_start, name_of, shell_text
 from shardlint.text.source import Fragment, Source
@@ -35,7 +35,7 @@ from shardlint.text.words import (
 )
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 Word = Maybe[str]
 """`Located` where the file tells what the shell will pass, `Unknown` with the text as written where it does not."""
@@ -131,14 +131,6 @@ def _verbatim(text: Fragment) -> Value:
     return (piece.cut(0, len(text.text)),)
 
 
-@cache
-def _parser() -> Parser:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
 class _Run:
     """What all scripts inside one another share."""
 
@@ -156,18 +148,6 @@ class _Run:
         if not self.stopped:
             self.problems.append(Problem(span, f"The script is read only up to here: {why}.", severity="note"))
         self.stopped = True
-
-
-_FOREIGN: Final = re.compile(r"[^\x00-\x7f]")
-
-
-def _shadow(text: str) -> bytes:
-    """What the grammar is shown: one byte a character, so that its offsets are those of the text.
-
-    Its scanner looks characters up in a table of C's `isalpha` by their number, beyond the table's end for large ones,
-    and crashes the process; to the structure of a script every character outside ASCII is a letter anyway.
-    """
-    return _FOREIGN.sub("_", text).encode("ascii")
 
 
 _LOOSE_WORDS: Final = frozenset(
@@ -203,7 +183,7 @@ class _Reader:
 
     def script(self) -> None:
         """Reads it from its first statement to its last, then the functions that nothing called."""
-        root = _parser().parse(_shadow(self.fragment.text)).root_node
+        root = trees.parse(self.fragment.text, "bash")
         before = len(self._run.commands)
         self._statement(root)
         while uncalled := [name for name in self._functions if name not in self._called]:
