@@ -98,7 +98,7 @@ def _weighed(
 
 def _ignores_beside(reading: FileReading, findings: Sequence[Finding], library: Library) -> Iterator[Ignore]:
     """The comments of other files that findings stand in: files of flags, of variables."""
-    for path in sorted({finding.path for finding in findings} - {reading.source.path}):
+    for path in sorted({finding.path for finding in findings} - {path for path, _ in reading.source.texts()}):
         if isinstance(source := library.sibling(path), Source):
             yield from ignores(source)
 

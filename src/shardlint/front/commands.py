@@ -73,7 +73,7 @@ def check(options: Options) -> int:
 
         _print(check_json(report))
     else:
-        texts = {**dict(library.texts()), **{source.path: source.text for source in found.sources}}
+        texts = {**dict(library.texts()), **dict(text for source in found.sources for text in source.texts())}
         if options.diff:
             from shardlint.report.diff import diff_text
 
@@ -228,7 +228,12 @@ def _look(options: Options, settings: Settings) -> tuple[Found, DiskLibrary]:
 
     library = _library(options)
     patterns = (pattern for form in settings.registry.forms for pattern in form.FILES)
-    return find(options.paths, patterns, force_exclude=options.force_exclude), library
+    found = find(options.paths, patterns, force_exclude=options.force_exclude)
+    if options.render:
+        from shardlint.front.rendering import render  # starts programs, which nothing else does
+
+        found = render(options.paths, found)
+    return found, library
 
 
 def _library(options: Options) -> DiskLibrary:

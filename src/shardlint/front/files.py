@@ -173,13 +173,22 @@ class _Search:
     def _decode(self, path: str, data: bytes) -> None:
         data = data.removeprefix(b"\xef\xbb\xbf")  # no part of the text: editors do not count it as a column
         try:
-            self.found.sources.append(Source(path, data.decode(_encoding(data))))
+            self.found.sources.append(_source(path, data.decode(_encoding(data))))
         except UnicodeDecodeError as failure:
             self.found.problems.append(_undecodable(path, data, failure))
             self._note(path, f"not {failure.encoding.upper()} text")
 
     def _note(self, path: str, reason: str) -> None:
         self.found.notes.append(FileNote(path, None, reason))
+
+
+def _source(path: str, text: str) -> Source:
+    """Standard input may be a rendered chart, whose comments name the files that it holds."""
+    if path == STANDARD_INPUT and "\n# Source: " in text:
+        from shardlint.text.rendered import Rendered
+
+        return Rendered(path, text)
+    return Source(path, text)
 
 
 def speaks_of_engines(data: bytes) -> bool:

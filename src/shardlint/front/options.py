@@ -25,6 +25,8 @@ class Options(NamedTuple):
     diff: bool = False
     """Of `check`: patches in the place of the report."""
     force_exclude: bool = False
+    render: bool = False
+    """Of `check` and `inspect`."""
     config: str | None = None
     no_color: bool = False
     no_plugins: bool = False

@@ -108,6 +108,12 @@ def _parser(command: str) -> _Parser:
     _add_world(parser)
     if command == "smoke":
         _add_trial(parser)
+    if command in ("check", "inspect"):
+        parser.add_argument(
+            "--render",
+            action="store_true",
+            help="run helm, kustomize or kubectl on the charts and kustomizations there",
+        )
     if command == "inspect":
         _add_hardware(parser)
     if command == "show":

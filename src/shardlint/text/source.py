@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
@@ -37,6 +37,10 @@ class Source:
 
     def __repr__(self) -> str:
         return f"Source({self.path!r})"
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The files that it holds, by path: itself."""
+        yield self.path, self.text
 
     def span(self, start: int, end: int) -> Span:
         """The place of `text[start:end]`."""
