@@ -12,18 +12,40 @@ from shardlint import check_command, lay_out
 
 ODD_SIZE = st.sampled_from([-3, -1, 0, 1, 2, 3, 7, 8, 64, 1000, 10**9, 10**30])
 ODD_COUNT = st.one_of(ODD_SIZE, st.none(), st.sampled_from(["8", [8], True, 8.5]))
-FLAGS = ("-tp", "-pp", "-dp", "-pcp", "-dcp", "--nnodes", "--data-parallel-size-local", "--data-parallel-rank")
+FLAGS = (
+    *("-tp", "-pp", "-dp", "-pcp", "-dcp", "--nnodes", "--node-rank", "--api-server-count", "--ubatch-size"),
+    *("--data-parallel-size-local", "--data-parallel-rank", "--data-parallel-start-rank", "--max-model-len"),
+    *("--cp-kv-cache-interleave-size", "--block-size", "--max-num-seqs", "--eplb-config.num_redundant_experts"),
+)
 SWITCHES = (
     "--enable-expert-parallel",
     "--distributed-executor-backend ray",
     "--distributed-executor-backend mp",
     "--data-parallel-backend ray",
     "--gpu-memory-utilization 0",
+    "--distributed-executor-backend uni",
     "--dtype float8",
+    "--headless",
+    "--data-parallel-hybrid-lb",
+    "--data-parallel-external-lb",
+    "--data-parallel-multi-port-external-lb",
+    "--enable-eplb",
+    "--enable-dbo",
+    "--eplb-config []",
+    "--kv-transfer-config {}",
+    """--kv-transfer-config '{"kv_connector": "MultiConnector", "kv_connector_extra_config": {"connectors": [1]}}'""",
     "--quantization awq",
     "$EXTRA",
 )
-KEYS = ("num_attention_heads", "num_key_value_heads", "num_hidden_layers", "vocab_size", "num_experts", "head_dim")
+KEYS = (
+    "num_attention_heads",
+    "num_key_value_heads",
+    "num_hidden_layers",
+    "vocab_size",
+    "num_experts",
+    "head_dim",
+    "max_position_embeddings",
+)
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

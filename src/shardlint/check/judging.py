@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from shardlint.check.facts import DeploymentFacts, names_asked
-from shardlint.deployment import Deployment
+from shardlint.deployment import Deployment, NotTold
 from shardlint.findings import Finding, Located, NotChecked, Problem, Related, Rule, Span, Undecided, Unknown
 
 
@@ -36,6 +36,16 @@ def is_about(rule: Rule, facts: DeploymentFacts) -> bool:
     return rule.subject == "deployment" and (not rule.engines or facts.engine.name in rule.engines)
 
 
+def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
+    """All that the wanted rules say of one deployment, each finding as often as it is said."""
+    if not facts.engine.judged:
+        reason = f"layouts of {facts.engine.label} are read and not judged"
+        return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]
+    place = fallback_place(deployment)
+    about = (rule for rule in wanted if is_about(rule, facts))
+    return [item for rule in about for item in judge(rule, facts, place, deployment.name)]
+
+
 def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:
     """The findings of one rule on one deployment, or why it did not run."""
     for said in _said(rule, facts):
@@ -53,6 +63,8 @@ def _said(rule: Rule, facts: Facts) -> Iterable[Problem | Undecided]:
         return tuple(map(_checked, _ask(rule.judge, facts)))
     except Missing as missing:
         return () if missing.unknown is None else (Undecided(missing.name, missing.unknown),)
+    except NotTold as missing:
+        return (Undecided(missing.name, missing.unknown),)
     except (Exception, SystemExit) as cause:  # sys.exit() in a plugin's rule is no verdict
         raise RuleFailed(rule, cause) from cause
 

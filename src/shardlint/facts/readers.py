@@ -6,7 +6,7 @@ from a config is what decides whether a layout starts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from shardlint.facts.class_defaults import class_of
@@ -303,6 +303,40 @@ def max_position_embeddings(reading: Reading) -> Maybe[int]:
     return min(lengths, key=lambda found: found.value)
 
 
+ALREADY_SCALED = frozenset(
+    ("default", "su", "longrope", "llama3", "mrope", "yarn", "deepseek_yarn", "deepseek_llama_scaling")
+)
+"""Kinds of rope scaling whose factor is in the length that the config states."""
+
+
+def longest_context(reading: Reading) -> Maybe[float]:
+    """Tokens of the longest request that the engine takes the model to be made for, rope scaling counted."""
+    stated = reading.written("model_max_length")
+    own = stated if stated is not None and stated.value else max_position_embeddings(reading)
+    if isinstance(own, Unknown):
+        return own
+    scalings = list(_rope_scalings(reading))
+    if not is_count(own.value) or any(not isinstance(factor, (int, float)) for _, factor, _ in scalings):
+        return Unknown("the length of the model or its scaling is no number", own.span)
+    if "gemma3" in reading.model_type or not scalings:
+        return own
+    lengths = [own.value if kind in ALREADY_SCALED else own.value * factor for kind, factor, _ in scalings]
+    lengths += [factor * original for kind, factor, original in scalings if "yarn" in kind and is_count(original)]
+    return own.with_value(max(lengths))
+
+
+def _rope_scalings(reading: Reading) -> Iterator[tuple[str, Any, Any]]:
+    """Kind, factor and original length of every rope scaling that the config has."""
+    for name in ("rope_scaling", "rope_parameters"):
+        found = reading.value(name)
+        if isinstance(found, Mapping):
+            nested = [part for part in found.values() if isinstance(part, Mapping)]
+            for part in nested or [found]:
+                factor = part.get("factor")
+                kind = str(part.get("rope_type") or part.get("type") or "default")
+                yield kind, 1 if factor is None else factor, part.get("original_max_position_embeddings")
+
+
 def sliding_window(reading: Reading) -> Maybe[int | None]:
     """The window of sliding layers in tokens; None where the model does not use one."""
     found = reading.located("sliding_window")
@@ -414,6 +448,7 @@ READERS: Mapping[str, Callable[[Reading], Maybe[Any]]] = {
     "qk_rope_head_dim": optional("qk_rope_head_dim"),
     "v_head_dim": optional("v_head_dim"),
     "max_position_embeddings": max_position_embeddings,
+    "longest_context": longest_context,
     "sliding_window": sliding_window,
     "tie_word_embeddings": tie_word_embeddings,
     "torch_dtype": torch_dtype,
