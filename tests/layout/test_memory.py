@@ -192,3 +192,17 @@ def test_what_lies_outside_the_budget_is_the_context_the_warm_up_and_graphs_that
     assert new.outside.likely == pytest.approx(0.5 * GIB + logits)
     assert old.outside.likely > new.outside.likely
     assert old.left_outside.likely == pytest.approx(0.05 * old.card.likely)
+
+
+def test_replicas_of_a_dense_model_know_nothing_of_each_other_and_share_nothing() -> None:
+    alone, copies = of(LLAMA_8B).tightest(), of(LLAMA_8B, Sizes(data_parallel_size=8, nnodes=2)).tightest()
+    assert copies.kv == alone.kv
+    assert copies.outside == alone.outside
+
+
+def test_replicas_of_a_mixture_share_its_experts_and_talk_to_each_other() -> None:
+    alone, copies = of(MIXTRAL).tightest(), of(MIXTRAL, Sizes(data_parallel_size=8)).tightest()
+    experts = 32 * 8 * 3 * 4096 * 14336 * 2
+    assert alone.rank.weight_bytes is not None and copies.rank.weight_bytes is not None
+    assert alone.rank.weight_bytes - copies.rank.weight_bytes == experts * 7 // 8
+    assert copies.non_torch.likely > alone.non_torch.likely

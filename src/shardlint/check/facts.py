@@ -328,9 +328,9 @@ class DeploymentFacts:
         return memory_of(self)
 
     @property
-    def memory_at(self) -> Callable[[int], Maybe[Memory]]:
-        """The same with another tensor parallel size."""
-        return lambda size: memory_of(self, layout_of(self, size))
+    def memory_at(self) -> Callable[[int, int], Maybe[Memory]]:
+        """The same with other tensor and data parallel sizes."""
+        return lambda tensor, data: memory_of(self, layout_of(self, (tensor, data)))
 
     @cached_property
     def legal(self) -> Legal | Unknown:

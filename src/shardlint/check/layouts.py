@@ -62,16 +62,17 @@ def sizes_as_told(facts: DeploymentFacts) -> Sizes | Unknown:
     return Sizes(**values)
 
 
-def layout_of(facts: DeploymentFacts, tensor_parallel_size: int | None = None) -> Layout | Unknown:
+def layout_of(facts: DeploymentFacts, degrees: tuple[int, int] | None = None) -> Layout | Unknown:
     """Every rank and what it holds; impossible sizes have no ranks, and the layout says so.
 
-    With `tensor_parallel_size` the layout is that of another size than the deployment's own.
+    `degrees` are the tensor and data parallel sizes of another layout than the deployment's own.
     """
     sizes = sizes_as_told(facts)
-    if tensor_parallel_size is not None and isinstance(sizes, Sizes):
-        sizes = sizes.with_degree("tensor_parallel_size", tensor_parallel_size)
     if isinstance(sizes, Unknown):
         return sizes
+    if degrees is not None:
+        tensor, data = degrees
+        sizes = sizes._replace(tensor_parallel_size=tensor, data_parallel_size=data)
     per_node = _value(facts.gpus_per_node)
     gpu = gpu_of(facts)
     dtype, cache = _value(facts.knob("dtype")), _value(facts.knob("kv_cache_dtype"))

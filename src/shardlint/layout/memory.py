@@ -180,8 +180,9 @@ def memory(
         return Unknown(f"the sizes of {geometry.model_id} that decide its activations are not known")
     if options.num_gpu_blocks_override is not None and options.block_size is None:
         return Unknown("the tokens of a block are not written, and blocks are counted", settle_by="--block-size")
-    non_torch = _non_torch(era(options.release), layout.sizes, cards[0].link)
-    context = NONE if options.release < V1_SINCE else _context(layout.sizes, cards[0].link)
+    ranks = layout.sizes.world_size if widths.expert_columns else layout.sizes.replica_size
+    non_torch = _non_torch(era(options.release), ranks, layout.sizes.pipeline_parallel_size, cards[0].link)
+    context = NONE if options.release < V1_SINCE else _context(ranks, cards[0].link)
     start = _Start(card, _batch(options, cards[0], card.likely), non_torch, context, options)
     budgets: dict[object, Budget] = {}
     for rank in layout.ranks:
@@ -344,18 +345,19 @@ def _experts(widths: _Widths) -> int:
     return widths.expert_columns // widths.intermediate
 
 
-def _non_torch(measured: Era, sizes: Sizes, link: str | None) -> Estimate:
-    if sizes.world_size == 1:
+def _non_torch(measured: Era, ranks: int, stages: int, link: str | None) -> Estimate:
+    """`ranks`: those that talk to each other, of which replicas of a dense model are none of each other's."""
+    if ranks == 1:
         return measured.one_rank
-    if sizes.world_size == sizes.pipeline_parallel_size:
+    if ranks == stages:
         return measured.stages_only
     several = measured.several_ranks
     return several if link != "pcie" else several._replace(likely=min(several.likely, SEVERAL_ON_PCIE))
 
 
-def _context(sizes: Sizes, link: str | None) -> Estimate:
+def _context(ranks: int, link: str | None) -> Estimate:
     """Of the process on its GPU, with the buffers that exist before the memory is measured."""
-    if sizes.world_size == 1:
+    if ranks == 1:
         return CONTEXT
     return CONTEXT_OF_SEVERAL if link != "pcie" else CONTEXT_OF_SEVERAL._replace(likely=CONTEXT.likely)
 

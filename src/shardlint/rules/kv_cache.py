@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from shardlint.deployment import Deployment
 from shardlint.facts import Accelerator
@@ -10,7 +11,7 @@ from shardlint.findings import Located, Maybe, Problem, Rule
 from shardlint.layout import Layout, Legal
 from shardlint.layout.memory import Budget, Memory
 from shardlint.layout.overheads import Estimate
-from shardlint.rules._budgets import budgeted, has_known_budget
+from shardlint.rules._budgets import budgeted, has_known_budget, larger_sizes, resized
 from shardlint.rules._words import gib, respelled
 
 STATED_BY = ("num-gpu-blocks-override", "kv-cache-memory-bytes")
@@ -30,7 +31,8 @@ def judge(
     accelerators: Located[tuple[Accelerator, ...]],
     tensor_parallel_size: Located[int],
     gpu_memory_utilization: Located[float],
-    memory_at: Callable[[int], Maybe[Memory]],
+    data_parallel_size: Located[int],
+    memory_at: Callable[[int, int], Maybe[Memory]],
     deployment: Deployment,
     max_model_len: Located[int] | None = None,
     legal: Legal | None = None,
@@ -42,7 +44,8 @@ def judge(
     certain = tightest.kv.high < needed
     flag = next((name for name in STATED_BY if name in deployment.engine_fields), None)
     size = deployment.engine_fields[flag] if flag is not None else None
-    advice = tuple(_advice(memory.value, max_model_len, tensor_parallel_size, memory_at, legal))
+    larger = _larger_layout(tensor_parallel_size, data_parallel_size, memory_at, legal)
+    advice = (*_shorter(memory.value, max_model_len), *larger)
     yield Problem(
         at=max_model_len or (size if isinstance(size, Located) else tensor_parallel_size),
         message=_message(tightest.kv, needed, length, certain, flag),
@@ -73,24 +76,23 @@ def _message(kept: Estimate, needed: int, length: int, certain: bool, flag: str 
     return f"{asked}, and {left}{most} is left for it: {ends}"
 
 
-def _advice(
-    memory: Memory,
-    written: Located[int] | None,
-    size: Located[int],
-    memory_at: Callable[[int], Maybe[Memory]],
-    legal: Legal | None,
-) -> Iterator[str]:
+def _shorter(memory: Memory, written: Located[int] | None) -> Iterator[str]:
+    """The longest request that fits, by the low estimate where that holds one."""
     fits = memory.longest()
     for length in (fits.low, fits.likely):
         if length >= ROUND_LENGTH:
-            longest = int(length) // ROUND_LENGTH * ROUND_LENGTH
-            yield respelled(written, longest, "max_model_len")
+            yield respelled(written, int(length) // ROUND_LENGTH * ROUND_LENGTH, "max_model_len")
             break
-    larger = [value for value in legal.values("tensor_parallel_size") if value > size.value] if legal else []
-    for value in larger[:MOST_SIZES_TRIED]:
-        there = memory_at(value)
+
+
+def _larger_layout(
+    tensor: Located[int], data: Located[int], memory_at: Callable[[int, int], Maybe[Memory]], legal: Legal | None
+) -> Iterator[str]:
+    """The smallest tensor parallel size on the same GPUs that likely holds the request."""
+    for tp, dp in islice(larger_sizes(tensor.value, data.value, legal), MOST_SIZES_TRIED):
+        there = memory_at(tp, dp)
         if isinstance(there, Located) and _holds(there.value):
-            yield respelled(size, value, "tensor_parallel_size")
+            yield resized(tensor, data, tp, dp)
             break
 
 

@@ -10,13 +10,11 @@ from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Legal
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.memory import Memory
-from shardlint.rules._budgets import budgeted
-from shardlint.rules._words import FLAGS, counted, gib, respelled
+from shardlint.rules._budgets import budgeted, larger_sizes, resized
+from shardlint.rules._words import counted, gib
 
 WEIGHTS_ELSEWHERE = ("cpu-offload", "offload", "kv-cache-memory-bytes", "load-format")
 """Flags after which the GPU holds less than the weights, or the budget is another."""
-
-MOST_TRIED = 1024
 
 
 def applies(world_size: Located[int], deployment: Deployment) -> bool:
@@ -51,7 +49,7 @@ def judge(
         at=next(outer, tensor_parallel_size),
         message=_message(least, usable, dp, world_size.value),
         sum=f"{gib(least.fullest_rank_bytes)} of weights > {share:g} x {gib(max(memories))} = {gib(usable)}",
-        help=tuple(_advice(least, usable, tensor_parallel_size, dp, world_size.value, legal)),
+        help=tuple(_advice(least, usable, tensor_parallel_size, data_parallel_size, world_size.value, legal)),
         related=(
             (accelerators, f"{accelerators.value[0].name}: {gib(max(memories))}"),
             (gpu_memory_utilization, f"vLLM may use {share:g} of it"),
@@ -90,28 +88,22 @@ def _message(least: LowerBound, usable: float, dp: int, gpus: int) -> str:
 
 
 def _advice(
-    least: LowerBound, usable: float, size: Located[int], dp: int, gpus: int, legal: Legal | None
+    least: LowerBound,
+    usable: float,
+    tensor: Located[int],
+    data: Located[int],
+    gpus: int,
+    legal: Legal | None,
 ) -> Iterator[str]:
     needed = int(least.replica_bytes / usable) + 1
-    other_factors = max(gpus // size.value, 1)
-    for tp in _larger_sizes(size.value, dp, legal):
+    other_factors = max(gpus // tensor.value, 1)
+    for tp, dp in larger_sizes(tensor.value, data.value, legal):
         if tp * other_factors >= needed:
-            copies = f" {FLAGS['data_parallel_size']} {size.value * dp // tp}" if dp > 1 else ""
-            yield respelled(size, tp, "tensor_parallel_size") + copies
+            yield resized(tensor, data, tp, dp)
             break
     yield f"at least {counted(needed, 'GPU')} of this kind for one replica"
-
-
-def _larger_sizes(tp: int, dp: int, legal: Legal | None) -> Iterator[int]:
-    """Legal tensor parallel sizes on the same GPUs, ascending: what TP takes, the data parallel copies give up."""
-    if legal is None:
-        return
-    if dp == 1:
-        yield from (value for value in legal.values("tensor_parallel_size") if value > tp)
-        return
-    for value in range(tp + 1, min(tp * dp, MOST_TRIED) + 1):
-        if tp * dp % value == 0 and not legal.uneven("tensor_parallel_size", value):
-            yield value
+    if data.value > 1:
+        yield "more data parallel replicas never help: each holds all weights but those of experts"
 
 
 RULE = Rule("SL701", "replica-memory", "mem-weights", "error", "runs-out-of-memory", judge, applies)
