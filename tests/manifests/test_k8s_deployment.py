@@ -1,3 +1,5 @@
+import pytest
+
 from shardlint.findings import Located, Unknown
 
 
@@ -90,7 +92,7 @@ def test_values_from_elsewhere_are_unknown_with_the_reason(read, words):
         )
     )
     assert words(got.only)[2:] == ["<$(MODEL)>", "<--tp=$(TP)>"]
-    assert got.only.argv[2].reason == "it comes from the ConfigMap settings, which is not in this file"
+    assert got.only.argv[2].reason == "it comes from the ConfigMap settings, which is not in this folder"
     assert got.only.argv[3].reason == "set when the pod starts, from metadata.labels.tp"
     assert got.only.env["KEY"].reason == "it comes from the Secret token"
 
@@ -209,3 +211,20 @@ def test_a_lone_string_is_split_as_it_is_meant(read, words):
     got = read(deployment('args: "--model org/model --tp 2"'))
     assert words(got.only) == ["--model", "org/model", "--tp", "2"]
     assert words(read(deployment("""command: 'sh -c "vllm serve m"'""")).only) == ["vllm", "serve", "m"]
+
+
+SETTINGS = "kind: ConfigMap\nmetadata: {name: settings}\ndata: {TP: '4', MODEL: org/model}\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "envFrom: [{configMapRef: {name: settings}}]",
+        "env: [{name: TP, valueFrom: {configMapKeyRef: {name: settings, key: TP}}}]",
+    ],
+)
+def test_a_config_map_may_stand_in_another_file_of_the_folder(read, words, source):
+    text = deployment('command: [vllm, serve, m, -tp, "$(TP)"], ' + source)
+    files = {"deploy/other.yaml": "kind: Service\nmetadata: {name: settings}\n", "deploy/settings.yaml": SETTINGS}
+    assert words(read(text, **files).only)[-1] == "4"
+    assert words(read(text, **{"elsewhere/settings.yaml": SETTINGS}).only)[-1] == "<$(TP)>"

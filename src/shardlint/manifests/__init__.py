@@ -64,6 +64,7 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
     name: str | None = None
     found: list[Launch] = []
     problems: list[Problem] = []
+    document = document._replace(library=library)
     for form in sorted(forms() if among is None else among, key=_is_fallback):
         if name is not None and _is_fallback(form):
             break

@@ -1,4 +1,4 @@
-"""The environment of a Kubernetes container: its own variables, ConfigMaps of the same file, and what is not told."""
+"""The environment of a Kubernetes container: its own variables, ConfigMaps of the same folder, and what is not told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping as EnvMapping
 
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests._objects import beside, text
+from shardlint.manifests._objects import text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
@@ -58,7 +58,7 @@ def _from_elsewhere(source: Node, document: Document) -> Maybe[str]:
 
 def _config_value(reference: Node, document: Document) -> Maybe[str]:
     name, key = text(reference.get("name")), text(reference.get("key"))
-    config = beside(document, name, "ConfigMap")
+    config = _config_map(document, name)
     if config is None:
         return _missing(name, reference)
     value = config.get("data", key)
@@ -68,13 +68,19 @@ def _config_value(reference: Node, document: Document) -> Maybe[str]:
 
 
 def _missing(name: str, reference: Node) -> Unknown:
-    reason = f"it comes from the ConfigMap {name}, which is not in this file"
-    return Unknown(reason, reference.span, reference.spelled, settle_by="put the ConfigMap into the same file")
+    reason = f"it comes from the ConfigMap {name}, which is not in this folder"
+    return Unknown(reason, reference.span, reference.spelled, settle_by="put the ConfigMap beside the file")
+
+
+def _config_map(document: Document, name: str) -> Mapping | None:
+    from shardlint.manifests._neighbours import near
+
+    return near(document, document.library, name, "ConfigMap") if name else None
 
 
 def _from_source(source: Node, document: Document) -> Iterator[tuple[str, Maybe[str]]]:
     prefix, name = text(source.get("prefix")), text(source.get("configMapRef", "name"))
-    config = beside(document, name, "ConfigMap") if name else None
+    config = _config_map(document, name)
     data = config.get("data") if config is not None else None
     for key, value in data.items() if isinstance(data, Mapping) else ():
         if isinstance(value, Scalar):

@@ -14,10 +14,10 @@ MAX_NEIGHBOURS = 200
 """Files of a folder that are searched for an object; one whose text does not have its name is not parsed."""
 
 
-def near(document: Document, library: Library, name: str, *kinds: str) -> Mapping | None:
+def near(document: Document, library: Library | None, name: str, *kinds: str) -> Mapping | None:
     """The object of a kind and name in the same file, else in another file of its folder."""
     found = beside(document, name, *kinds)
-    if found is not None or not name:
+    if found is not None or not name or library is None:
         return found
     return next(_named(document.source.path, library, name, kinds), None)
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from shardlint.findings import Problem
 from shardlint.text.nodes import Mapping, Node
-from shardlint.text.source import Fragment, Source
+from shardlint.text.source import Fragment, Library, Source
 
 Kind = Literal["yaml", "shell", "dockerfile", "properties", "unit", "terraform", "nix", "python"]
 
@@ -38,6 +38,8 @@ class Document(NamedTuple):
     script: Fragment | None = None
     templated: bool = False
     """Whether a template (Go, Jinja) decides any part of it."""
+    library: Library | None = None
+    """Where other files are, once somebody reads it who may look at them."""
 
 
 class Parsed(NamedTuple):
