@@ -17,7 +17,8 @@ deployment:
 - envs: {<<: *env}
   server_cmd: >
     vllm serve org/model --port $PORT --data-parallel-size 4 --data-parallel-size-local 2
-    --tensor-parallel-size 8 --max-model-len $LENGTH
+        --tensor-parallel-size 8
+        --max-model-len $LENGTH --additional-config '{"a": true}'
 - envs: {<<: *env}
   server_cmd: >
     vllm serve org/model --headless --data-parallel-size 4 --data-parallel-size-local 2
@@ -78,6 +79,16 @@ def test_templates_are_filled_in_node_by_node(read):
     assert [sizes(one)["data_parallel_size"] for one in found] == [2, 2, 32]
     assert isinstance(found[0].knobs["data_parallel_rank"], Unknown)
     assert found[0].model.value == "org/model"
+
+
+@pytest.mark.parametrize("port", ["DEFAULT_PORT", "${PORT}"])
+def test_what_the_runner_fills_in_is_unknown(read, port):
+    got = read(
+        f"test_cases: [{{model: m, envs: {{PORT: '{port}'}}, server_cmd: [--port, $PORT, --tensor-parallel-size, '2']}}]\n"
+    )
+    deployment = only(got.launches)
+    assert isinstance(deployment.engine_fields.get("port", Unknown("hidden")), Unknown)
+    assert not deployment.flag_problems
 
 
 def test_a_case_of_one_host_gives_flags_only(read, words):

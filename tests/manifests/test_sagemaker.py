@@ -92,13 +92,17 @@ def test_a_recipe_states_arguments_and_release(read):
           model: {id: org/model}
           instance: {type: ml.g5.12xlarge, count: 2}
           container: {type: vllm-dlc, version: 0.11.0}
-          vllm: {tensor_parallel_size: 4, gpu_memory_utilization: 0.85}
+          vllm:
+            tensor_parallel_size: 4
+            gpu_memory_utilization: 0.85
+            extra_env: {SM_VLLM_MAX_MODEL_LEN: "4096"}
           hyperpod: {worker: {gpu_count: 4}}
         """
     )
     deployment = only(got.launches)
     assert (deployment.model.value, deployment.engine_version.value) == ("org/model", "0.11.0")
-    assert sizes(deployment) == {"tensor_parallel_size": 4, "gpu_memory_utilization": 0.85}
+    assert sizes(deployment) == {"tensor_parallel_size": 4, "gpu_memory_utilization": 0.85, "max_model_len": 4096}
+    assert not deployment.flag_problems
     assert (deployment.gpus_per_pod.value, deployment.gpu.value, deployment.replicas.value) == (4, "ml.g5.12xlarge", 2)
 
 

@@ -125,6 +125,34 @@ def test_older_configurations_name_a_server(read):
     assert not read_.flag_problems
 
 
+def test_a_script_of_the_truss_is_code_too(read):
+    got = read(
+        """
+        base_image: {image: "vllm/vllm-openai:v0.8.4"}
+        model_metadata: {repo_id: org/model}
+        docker_server: {start_command: sh -c /app/data/do.sh}
+        resources: {accelerator: "H100:4"}
+        """
+    )
+    read_ = deployment(got)
+    assert (read_.engine, read_.model.value, read_.engine_version.value) == ("vllm", "org/model", "0.8.4")
+    assert read_.open_words
+
+
+def test_an_image_of_triton_with_tensorrt_llm(read):
+    got = read(
+        """
+        base_image: {image: "nvcr.io/nvidia/tritonserver:23.10-trtllm-python-py3"}
+        model_metadata: {tensor_parallelism: 2}
+        python_version: py311
+        resources: {accelerator: "A100:2"}
+        """
+    )
+    read_ = deployment(got)
+    assert (read_.engine, knobs(read_)) == ("trtllm", {"tensor_parallel_size": 2})
+    assert isinstance(read_.model, Unknown)
+
+
 def test_code_without_a_word_of_an_engine_starts_none(read):
     got = read("model_name: x\nrequirements: [torch]\nresources: {accelerator: T4}\n")
     assert [launch for launch in got.launches if engines.recognise(launch)] == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from stated_layouts import deployments, sizes
 
+from shardlint.findings import Unknown
+
 RECIPE = """
 meta: {slug: some-model}
 model:
@@ -39,6 +41,14 @@ def test_every_variant_is_a_deployment_and_the_guide_none(read):
 def test_what_the_strategy_adds_is_open(read):
     default, _ = deployments(read(RECIPE).launches)
     assert default.open_words[0].reason == "the strategy and the hardware that are chosen add arguments"
+
+
+def test_a_size_for_each_kind_of_card_is_none_yet(read):
+    text = RECIPE.replace("tp: 4", "tp: {h100: 8, b200: 4}")
+    _, fp8 = deployments(read(text).launches)
+    size = fp8.knobs["tensor_parallel_size"]
+    assert isinstance(size, Unknown) and size.reason == "the card that is chosen decides"
+    assert not fp8.flag_problems
 
 
 def test_a_recipe_without_variants_is_one_deployment(read):

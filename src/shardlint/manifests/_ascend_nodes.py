@@ -12,13 +12,13 @@ from shardlint.manifests import _interpolation, _roles, _stated
 from shardlint.manifests._objects import text
 from shardlint.manifests._pods import number
 from shardlint.manifests._splices import word_of
-from shardlint.manifests._started import first_word
 from shardlint.manifests._values import value_of
-from shardlint.text import shell
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
 _FOLLOWS = re.compile(r"--headless\b|--(?:data-parallel-start-rank|node-rank)[\s=]+[1-9]")
 _AT_RUN_TIME = Unknown("set when the node starts, by the test's runner")
+_BY_RUNNER = "DEFAULT_PORT"
+"""The word for which the runner takes a port that is free."""
 _PHASES = (("prefiller", "prefiller_host_index"), ("decoder", "decoder_host_index"))
 
 
@@ -120,28 +120,31 @@ def _instances(nodes: list[Starter], model: Node | None, base: Launch) -> Iterat
 
 
 def _started(node: Starter, model: Node | None, base: Launch, *more: Node | None) -> Iterator[Launch]:
-    """A whole command as a shell reads it, or a list of flags behind `vllm serve MODEL`."""
-    if isinstance(node.command, Scalar):
-        for command in shell.read(node.command.fragment(), node.env).commands:
-            if command.words:
-                yield base._replace(at=first_word(command), argv=command.words, env=command.env)
+    """A whole command, or a list of flags behind `vllm serve MODEL`; no shell reads either of them."""
+    words = [*_words(node.command, node.env), *(word for part in more for word in _words(part, node.env))]
+    if not words:
         return
-    words: list[Word] = [
-        word_of(_interpolation.interpolate(entry.fragment(), node.env))
-        for part in (node.command, *more)
-        for entry in _roles.entries(part)
-        if isinstance(entry, Scalar)
-    ]
-    if words and (isinstance(words[0], Unknown) or words[0].value.startswith("-")):
+    if isinstance(words[0], Unknown) or words[0].value.startswith("-"):
         named = value_of(model) if isinstance(model, Scalar) and not model.is_null else None
         words = [*_stated.command(_stated.VLLM, base.at, named), *words]
-    if words:
-        yield base._replace(argv=tuple(words), env=node.env)
+    elif words[0].span is not None:
+        base = base._replace(at=words[0].span)
+    yield base._replace(argv=tuple(words), env=node.env)
+
+
+def _words(node: Node | None, env: dict[str, Maybe[str]]) -> Iterator[Word]:
+    """The words of a list, or of a text at whose blanks and newlines it is cut."""
+    if isinstance(node, Scalar) and not node.is_null:
+        text = _interpolation.interpolate(node.fragment(), env)
+        yield from (word_of(fragment) for fragment in _interpolation.split(text))
+    for entry in _roles.entries(node):
+        if isinstance(entry, Scalar):
+            yield word_of(_interpolation.interpolate(entry.fragment(), env))
 
 
 def _variables(*layers: Node | None) -> dict[str, Maybe[str]]:
     return {
-        key.text: value.located()
+        key.text: _AT_RUN_TIME if value.text == _BY_RUNNER else value_of(value)
         for layer in layers
         if isinstance(layer, Mapping)
         for key, value in layer.items()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.deployment import Launch
-from shardlint.findings import Maybe, Unknown
+from shardlint.deployment import ConfigEntry, Launch
+from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _stated
 from shardlint.manifests._objects import text
 from shardlint.manifests._values import NO_ENV, fragments, value_of, word
@@ -36,9 +36,19 @@ def _of_variant(recipe: Mapping, variant: Node, base: Launch) -> Launch:
     named = value_of(model) if isinstance(model, Scalar) else None
     return base._replace(
         argv=(*_stated.command(_stated.VLLM, base.at, named), *words, more),
-        settings=_stated.entry("tensor-parallel-size", variant, "tp"),
+        settings=tuple(_size(variant)),
         env=_environment(recipe.get("model", "base_env"), variant.get("extra_env")),
     )
+
+
+def _size(variant: Node) -> Iterator[ConfigEntry]:
+    """The size to which a variant is held; one for each kind of card is none until the card is chosen."""
+    sizes = variant.get("tp")
+    if isinstance(sizes, Mapping):
+        by_card = Unknown("the card that is chosen decides", sizes.span, sizes.spelled)
+        yield ConfigEntry(Located("tensor-parallel-size", sizes.span, "tp", "derived"), by_card)
+    else:
+        yield from _stated.entry("tensor-parallel-size", variant, "tp")
 
 
 def _environment(*layers: Node | None) -> dict[str, Maybe[str]]:

@@ -16,6 +16,8 @@ from shardlint.text.nodes import Mapping, Node, Scalar
 
 VLLM_PREFIX = "SM_VLLM_"
 """How the variables begin of which the vLLM image makes a flag each."""
+EXTRA = "extra_env"
+"""The key of a recipe's variables among its arguments."""
 _ENGINES = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG}
 
 
@@ -61,13 +63,7 @@ def models(root: Mapping, form: str) -> Iterator[Launch]:
 def _containers(fields: Node, base: Launch) -> Iterator[Launch]:
     for container in (fields.get("PrimaryContainer"), *_roles.entries(fields.get("Containers"))):
         if isinstance(container, Mapping):
-            variables = container.get("Environment")
-            env = {
-                key.text: value_of(value)
-                for key, value in (variables.items() if isinstance(variables, Mapping) else ())
-                if isinstance(value, Scalar) and not value.is_null
-            }
-            image = _pods.image_of(container.get("Image"))
+            image, env = _pods.image_of(container.get("Image")), _environment(container.get("Environment"))
             yield with_variables(base._replace(image=image, env=env, entrypoint_of_image=True))
 
 
@@ -84,17 +80,20 @@ def recipe(root: Mapping, deployment: Mapping, form: str) -> Iterator[Launch]:
         pin = value_of(release)
         yield _installs.launch_of([pin.with_value(f"{engine}=={pin.value}") if isinstance(pin, Located) else pin], base)
     model = _text(deployment.get("model", "id"))
-    settings = _stated.entries(deployment.get(engine))
+    arguments = deployment.get(engine)
+    settings = tuple(found for found in _stated.entries(arguments) if found.key.value != EXTRA)
     if engine == "sglang" and model is not None:
         settings += (ConfigEntry(Located("model-path", model.span, "id", "derived"), model),)
-    yield base._replace(
+    launch = base._replace(
         argv=_stated.command(_ENGINES[engine], base.at, model if engine == "vllm" else None),
         settings=settings,
+        env=_environment(arguments.get(EXTRA) if arguments is not None else None),
         gpus_per_pod=_pods.number(deployment.get("hyperpod", "worker", "gpu_count")),
         gpu=_text(deployment.get("instance", "type")),
         replicas=_pods.number(deployment.get("hyperpod", "replicas"))
         or _pods.number(deployment.get("instance", "count")),
     )
+    yield with_variables(launch)
 
 
 def with_variables(launch: Launch) -> Launch:
@@ -120,6 +119,11 @@ def _flags_of(env: EnvMapping[str, Maybe[str]]) -> Iterator[ConfigEntry]:
         if name.startswith(VLLM_PREFIX):
             flag = name.removeprefix(VLLM_PREFIX).lower().replace("_", "-")
             yield ConfigEntry(Located(flag, value.span, name, "derived"), _lmi.plain(value))
+
+
+def _environment(variables: Node | None) -> dict[str, Maybe[str]]:
+    entries = variables.items() if isinstance(variables, Mapping) else ()
+    return {key.text: value_of(value) for key, value in entries if isinstance(value, Scalar) and not value.is_null}
 
 
 def _variables(node: Node | None) -> Iterator[tuple[str, Maybe[str]]]:

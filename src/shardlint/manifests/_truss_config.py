@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from shardlint.deployment import ConfigEntry, Launch
@@ -32,7 +33,10 @@ _SECTIONS = (("runtime", "patch_kwargs"), ("runtime",), ("build",))
 """Where it says so, the last word first."""
 _ARGUMENTS = ("engine_args", "vllm_config", "vllm_engine_args", "vllm_args", "engine_kwargs", "sglang_args")
 """Mappings of arguments in the metadata of a model with code of its own."""
-_TENSOR = ("tensor_parallel", "tensor_parallel_size", "tp_size")
+_TENSOR = ("tensor_parallel", "tensor_parallel_size", "tensor_parallelism", "tp_size")
+_ONLY_SCRIPT = re.compile(r"^(?!.*(?:vllm|sglang|trtllm)).*\.sh\b", re.DOTALL)
+"""A start command that leaves all to a script of the Truss."""
+_TRTLLM_NAMES = re.compile(r"trt[-_]?llm|tensorrt[-_]?llm")
 _NAMES = ("repo_id", "model_id", "model_repo", "main_model", "hf_model", "model")
 
 
@@ -53,7 +57,7 @@ def launches_of(root: Mapping, form: str, library: Library) -> Iterator[Launch |
     )
     yield from _installs.launches(root.get("requirements"), base)
     command = root.get("docker_server", "start_command")
-    if isinstance(command, Scalar) and not command.is_null:
+    if isinstance(command, Scalar) and not command.is_null and not _ONLY_SCRIPT.search(command.text):
         yield from _scripts.launches_of(command.fragment(), form, library, _environment(root), base)
     elif isinstance(section := root.get("trt_llm"), Mapping):
         yield _of_trtllm(section, root, base)
@@ -97,8 +101,8 @@ def _of_code(root: Mapping, base: Launch) -> Iterator[Launch]:
     model = _named(metadata) or _weights(root) or Unknown("the model's code names it", base.at)
     if engine is _stated.SGLANG:
         settings.append(ConfigEntry(Located("model-path", model.span, "model", "derived"), model))
-    more = Unknown("the model's code decides", base.at, "model.py")
-    argv = (*_stated.command(engine, base.at, model if engine is _stated.VLLM else None), more)
+    more = Unknown("the model's code decides", base.at, "the code of the Truss")
+    argv = (*_stated.command(engine, base.at, None if engine is _stated.SGLANG else model), more)
     yield base._replace(argv=argv, settings=tuple(settings), env=_environment(root))
 
 
@@ -106,7 +110,9 @@ def _engine(root: Mapping, base: Launch) -> tuple[str, ...] | None:
     image = base.image.value if isinstance(base.image, Located) else ""
     packages = " ".join(text(entry) for entry in _roles.entries(root.get("requirements")))
     named = f" {image} {packages}".lower()
-    return _stated.VLLM if "vllm" in named else _stated.SGLANG if "sglang" in named else None
+    if "vllm" in named or "sglang" in named:
+        return _stated.VLLM if "vllm" in named else _stated.SGLANG
+    return TRTLLM if _TRTLLM_NAMES.search(named) else None
 
 
 def _named(metadata: Node | None) -> Maybe[str] | None:
