@@ -171,3 +171,22 @@ def test_sglang_reads_its_files_in_the_same_way() -> None:
     found = read(command, {"model-path": "m", "tp-size": 8, "context-length": "9600"}, engine="sglang")
     assert isinstance(found.model, Located) and found.model.value == "m"
     assert (value(found, "tensor_parallel_size"), value(found, "max_model_len")) == (2, 9600)
+
+
+@pytest.mark.parametrize(
+    "flag", ["--extra_llm_api_options c.yaml", "--extra-llm-api-options=c.yaml", "--config c.yaml", "--config=c.yaml"]
+)
+def test_tensorrt_llm_takes_its_file_in_every_spelling(flag: str) -> None:
+    keys = {"tensor_parallel_size": 8, "moe_expert_parallel_size": 4, "kv_cache_config": {"dtype": "fp8"}}
+    found = read(f"trtllm-serve org/model {flag} --port 8000", keys, engine="trtllm")
+    assert (found.engine, value(found, "tensor_parallel_size"), value(found, "expert_parallel_size")) == (
+        "trtllm",
+        8,
+        4,
+    )
+    assert isinstance(found.model, Located) and found.model.value == "org/model"
+
+
+def test_a_file_of_tensorrt_llm_that_is_not_here_leaves_its_flags_open() -> None:
+    found = engines.read(server("trtllm-serve org/model --extra_llm_api_options=/config/x.yaml", engine="trtllm"))
+    assert found.open_words and "/config/x.yaml" in found.open_words[0].reason

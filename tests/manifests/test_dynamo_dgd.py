@@ -166,7 +166,8 @@ def test_the_name_of_a_service_tells_the_engine(read, words, service, module):
     assert words(read(CONFIG % service).only) == ["python3", "-m", module]
 
 
-def test_arguments_in_another_file_are_not_known(read):
-    got = read((CONFIG % "TensorRTLLMWorker").replace("remote-prefill: true", "engine_args: configs/agg.yaml"))
-    assert isinstance(got.only.argv[-1], Unknown)
+@pytest.mark.parametrize("key", ["engine_args", "extra-engine-args"])
+def test_arguments_in_another_file_are_not_known(read, key):
+    got = read((CONFIG % "TensorRTLLMWorker").replace("remote-prefill: true", f"{key}: configs/agg.yaml"))
     assert got.cut(got.only.argv[-1]) == "configs/agg.yaml"
+    assert told(got.only).open_words

@@ -25,6 +25,23 @@ def not_read(path: Located[str]) -> Unknown:
     return Unknown("it was not looked for", path.span, path.spelled)
 
 
+def in_two(words: Iterable[Word], flags: Iterable[str]) -> Iterator[Word]:
+    """Words of which those that name a file (`--the_config=FILE`) are in two, the flag as it is listed.
+
+    For engines whose own parser takes the flag; vLLM and SGLang look for it themselves, as a word of its own.
+    """
+    listed = frozenset(flags)
+    for word in words:
+        key, equals, value = word.value.partition("=") if isinstance(word, Located) else ("", "", "")
+        flag = key.replace("_", "-")
+        if not isinstance(word, Located) or flag not in listed:
+            yield word
+            continue
+        yield word.with_value(flag)
+        if equals:
+            yield word.with_value(value)
+
+
 class Files:
     """The files of flags that one command names, taken out of its words."""
 

@@ -65,6 +65,8 @@ class Engine(NamedTuple):
     """Flags whose value is a JSON object, and which of its keys are knobs."""
     file_flags: tuple[str, ...] = ()
     """Flags that name a file with further flags."""
+    parses_file_flags: bool = False
+    """Whether its own parser takes them, so that they may be spelled and joined to their value as any other."""
     cut: Callable[[Version], Cutting] | None = None
     pp_support: Callable[[str, Version], bool | Unknown] | None = None
     known_class: Callable[[str, Version], bool | Unknown] | None = None

@@ -12,11 +12,13 @@ from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Span, Unknown
 from shardlint.manifests import _pods, _roles, _stated
 from shardlint.manifests._objects import text
-from shardlint.text.nodes import Mapping, Node
+from shardlint.manifests._values import value_of
+from shardlint.text.nodes import Mapping, Node, Scalar
 from shardlint.text.source import Fragment, Inset, Source
 
 VARIABLE = "DYN_DEPLOYMENT_CONFIG"
-OWN_KEYS = frozenset({"ServiceArgs", "common-configs", "engine_args", "engine-args"})
+ENGINE_ARGS = ("engine_args", "engine-args", "extra-engine-args", "extra_engine_args")
+OWN_KEYS = frozenset({"ServiceArgs", "common-configs", *ENGINE_ARGS})
 NO_ENGINES = ("frontend", "processor", "router", "planner", "encode", "mocker")
 """What the names of services say that start no engine."""
 ENGINES = {"sglang": "dynamo.sglang", "trtllm": "dynamo.trtllm", "tensorrt": "dynamo.trtllm", "vllm": "dynamo.vllm"}
@@ -116,9 +118,11 @@ def _fragment(config: Located[str], source: Source) -> Fragment:
 
 def _elsewhere(service: Node | None) -> Iterator[Word]:
     """The file of engine arguments that a service of TensorRT-LLM names."""
-    for key in ("engine_args", "engine-args"):
-        if service is not None and text(named := service.get(key)) and named is not None:
-            yield Unknown("the engine's arguments are in a file that is not read", named.span, f"$ARGS {text(named)}")
+    for key in ENGINE_ARGS:
+        named = service.get(key) if service is not None else None
+        if isinstance(named, Scalar) and not named.is_null:
+            yield Located("--extra-engine-args", named.span, key, "derived")
+            yield value_of(named)
 
 
 def arguments(root: Mapping, service: str) -> tuple[ConfigEntry, ...]:
