@@ -165,6 +165,21 @@ def test_conflict_markers_are_named():
     assert "conflict" in problem.message
 
 
+def test_a_text_with_conflicts_is_read_with_their_first_side():
+    text = (
+        "a: 1\n<<<<<<< HEAD\n# b\n=======\nb: 2\nc: 2\n>>>>>>> other\nscript: |\n  run \\\n    --x 1 \\\n"
+        "<<<<<<< HEAD\n    --y 1 \\\n||||||| base\n    --y 0 \\\n=======\n>>>>>>> other\n    --z 1\n"
+    )
+    found = parsed(text)
+    (document,) = found.documents
+    assert len(found.problems) == 1
+    assert document.root.get("b") is None
+    script = document.root.get("script")
+    assert [line.strip(" \\") for line in script.text.splitlines()] == ["run", "--x 1", "--y 1", "--z 1"]
+    assert script.fragment().text == script.text
+    assert parsed("a: [\n<<<<<<< HEAD\n").documents == ()
+
+
 @pytest.mark.parametrize(
     "text", ["[" * 50_000, "- " * 50_000, "a: {" * 9_999, "x:\n" + "".join(" " * i + "- \n" for i in range(3000))]
 )

@@ -109,8 +109,7 @@ def _one_by_one(source: Source, masked: templates.Masked, start: int) -> Parsed:
             filled_in = _with_placeholders(source, masked, first, last)
             if filled_in is None:
                 problems.append(_problem(source, masked, first, last, error))
-            else:
-                found.extend(filled_in)
+            found.extend(filled_in or _with_one_side(source, masked, first, last))
     return Parsed(tuple(found), tuple(problems))
 
 
@@ -125,6 +124,20 @@ def _with_placeholders(source: Source, masked: templates.Masked, start: int, end
     roots = [document.root for document in found if document.root is not None]
     is_compose = any(root.get("services") is not None and root.get("apiVersion") is None for root in roots)
     return None if is_compose else found  # Compose has placeholders too, and reads the YAML before it fills them in
+
+
+def _with_one_side(source: Source, masked: templates.Masked, start: int, end: int) -> list[Document]:
+    """The documents of a stretch in which Git left conflicts, by the first side of each."""
+    if _CONFLICT.search(source.text, start, end) is None:
+        return []
+    from shardlint.text.conflicts import ours
+
+    text = masked.text
+    try:
+        one_side = masked._replace(text=text[:start] + ours(text[start:end]) + text[end:])
+        return list(_composed(source, one_side, start, end))
+    except _UNREADABLE:
+        return []
 
 
 def _stretches(text: str, start: int) -> Iterator[tuple[int, int]]:
