@@ -28,7 +28,7 @@ from shardlint.findings import Ignore, Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.memory import Memory
-from shardlint.layout.placement import Placement, Tenant
+from shardlint.layout.placement import Placement, Tenants
 from shardlint.text import Library
 
 T = TypeVar("T")
@@ -268,8 +268,8 @@ class DeploymentFacts:
         return tuple(other for other in others if other.server.primary.unit == unit)
 
     @cached_property
-    def tenants(self) -> Maybe[tuple[Tenant, ...]] | None:
-        """The engines that may run on the same host before this one, and itself; None where it is alone."""
+    def tenants(self) -> Maybe[Tenants] | None:
+        """The engines that run on the same host at the same time; None where it is alone."""
         return tenants_of(self)
 
     def beside(self, other: Deployment) -> DeploymentFacts:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shardlint.architectures import Rows
 from shardlint.deployment import Deployment
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.layout.placement import Tenant
+from shardlint.layout.placement import Tenant, Tenants
 
 if TYPE_CHECKING:
     from shardlint.check.facts import DeploymentFacts
 
+MOST_ENGINES = 64
+"""Of one file that are compared with each other: far more than any host runs."""
 OTHER_SHARE = ("kv-cache-memory-bytes", "num-gpu-blocks-override", "enable-sleep-mode", "device")
 """Flags after which an engine does not hold the share that it was given."""
 POOLING = {"runner": ("pooling",), "task": ("embed", "embedding", "classify", "score", "reward"), "convert": ("embed",)}
@@ -19,32 +22,38 @@ POOLING = {"runner": ("pooling",), "task": ("embed", "embedding", "classify", "s
 WITH_CACHE = ("ForCausalLM", "ForConditionalGeneration")
 
 
-def tenants_of(facts: DeploymentFacts) -> Maybe[tuple[Tenant, ...]] | None:
-    """The engines that may run on this host before the deployment, and itself as the last one.
-
-    None where there is nobody else.
-    """
-    own = facts.deployment
-    before = facts.of_file[: next((at for at, one in enumerate(facts.of_file) if one is own), 0)]
-    others = [facts.beside(other) for other in before if _run_together(other, own)]
-    if not others and _copies(own) == 1:
+def tenants_of(facts: DeploymentFacts) -> Maybe[Tenants] | None:
+    """The deployment and the engines that run on its host at the same time; None where it is alone."""
+    deployments = facts.of_file[:MOST_ENGINES]
+    at = next((place for place, one in enumerate(deployments) if one is facts.deployment), len(deployments))
+    before = [one for one in deployments[:at] if _run_together(one, facts.deployment)]
+    if not before and _copies(facts.deployment) == 1:
         return None
-    itself = _tenant(facts)
-    if not isinstance(itself, Tenant):
-        return itself
-    found: list[Tenant] = []
-    for other in others:
-        tenant = _tenant(other)
-        if isinstance(tenant, Unknown):
-            return tenant
-        found += [tenant] if tenant is not None else []
-    return Located((*found, itself), origin="derived")
+    own = _tenant(facts)
+    if not isinstance(own, Tenant):
+        return own
+    found = [_tenant(facts.beside(one)) for one in before]
+    unknown = next((one for one in found if isinstance(one, Unknown)), None)
+    if unknown is not None:
+        return unknown
+    known = tuple(one for one in found if isinstance(one, Tenant))
+    later = [one for one in deployments[at + 1 :] if _run_together(facts.deployment, one)]
+    return Located(Tenants(known, own, _cards([_tenant(facts.beside(one)) for one in later])), origin="derived")
 
 
-def _run_together(other: Deployment, own: Deployment) -> bool:
-    first, second = other.server.primary, own.server.primary
-    certain = not first.conditional and not second.conditional and first.background
-    return certain and bool(first.together) and first.together == second.together and other.engine == own.engine
+def _cards(tenants: Sequence[Tenant | Unknown | None]) -> frozenset[str] | None:
+    if any(isinstance(one, Unknown) for one in tenants):
+        return None
+    return frozenset(card for one in tenants if isinstance(one, Tenant) for card in one.cards)
+
+
+def _run_together(first: Deployment, second: Deployment) -> bool:
+    """Whether the second one certainly starts while the first one runs, on the same host and not on other cards."""
+    one, other = first.server.primary, second.server.primary
+    certain = not one.conditional and not other.conditional and one.background
+    apart = one.cards is not None and other.cards is not None and not set(one.cards) & set(other.cards)
+    together = bool(one.together) and one.together == other.together
+    return certain and together and not apart and first.engine == second.engine
 
 
 def _copies(deployment: Deployment) -> int:

@@ -110,3 +110,12 @@ class Tenant(NamedTuple):
     has_cache: bool | None
     """Whether it fills its share with a KV cache; None where the model is not known."""
     at: Span
+
+
+class Tenants(NamedTuple):
+    """An engine and those that share its host."""
+
+    before: tuple[Tenant, ...]
+    own: Tenant
+    cards_of_later_ones: frozenset[str] | None
+    """None where one of them has cards that are not known."""
