@@ -4,8 +4,8 @@ import pytest
 from engine_commands import AT, deployment, launch, located
 
 from shardlint import engines
-from shardlint.deployment import Launch
-from shardlint.findings import Unknown
+from shardlint.deployment import Launch, Server
+from shardlint.findings import Located, Unknown
 
 
 @pytest.mark.parametrize(
@@ -136,3 +136,13 @@ def test_the_flags_begin_after_the_command(command: str) -> None:
 def test_the_place_of_a_module_is_its_whole_name() -> None:
     assert engines.recognise(launch("python3 ./server.py leader --pp=8 --tp=2")) == "trtllm"
     assert engines.recognise(launch("python3 ./my_server.py leader --pp=8 --tp=2")) is None
+
+
+def test_an_image_without_words_may_be_told_by_variables() -> None:
+    image = "registry/team/deployment-trt-llm-release:v0.12.0"
+    silent = launch("", image=image, entrypoint_of_image=True)
+    assert engines.recognise(silent) is None
+    told = silent._replace(env={"MODEL_PATH": Located("/data/model"), "TP_SIZE": Located("2")})
+    assert engines.recognise(told) == "trtllm"
+    found = engines.read(Server("trtllm", told))
+    assert (found.model.value, found.knobs["tensor_parallel_size"].value) == ("/data/model", 2)  # type: ignore[union-attr]

@@ -113,9 +113,14 @@ def by_image(launch: Launch, engines: Sequence[Engine]) -> tuple[Engine, Start] 
     related = [engine for engine in engines if re.search(engine.kin, repository.lower())]
     marked = [engine for engine in engines if has_marks(launch.argv, engine)]
     for engine in related or marked:
-        if _are_arguments(launch.argv, engine):
+        if _are_arguments(launch.argv, engine) or _is_told_by_variables(launch, engine):
             return engine, _entry_start(engine, launch.argv)
     return None
+
+
+def _is_told_by_variables(launch: Launch, engine: Engine) -> bool:
+    """An image that is given no words, and variables in their place."""
+    return not launch.argv and any(variable in launch.env for variable in engine.environment)
 
 
 def _are_arguments(argv: Sequence[Word], engine: Engine) -> bool:

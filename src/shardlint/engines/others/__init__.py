@@ -29,6 +29,7 @@ ENGINES = (
         packages=("tensorrt-llm", "tensorrt_llm"),
         file_flags=("--extra-llm-api-options", "--extra-engine-args", "--config"),
         parses_file_flags=True,
+        environment={"MODEL_PATH": "model", "TP_SIZE": "tensor_parallel_size"},
     ),
     Engine(
         name="tgi",
