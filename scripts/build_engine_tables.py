@@ -38,12 +38,16 @@ SIZES = {  # `human_readable_int_args`, since 0.8.5
 }  # fmt: skip
 SECRET = {"--api-key", "--hf-token"}
 CLOSED = {  # literal types: argparse refuses any other word
-    "--all2all-backend", "--runner", "--convert", "--task", "--moe-backend",
+    "--all2all-backend", "--runner", "--convert", "--task", "--moe-backend", "--kv-cache-dtype",
 }  # fmt: skip
 CHOICES: dict[str, list[list[Any]]] = {
     "--dtype": [[None, None, ["auto", "bfloat16", "float", "float16", "float32", "half"]]],
     "--mm-encoder-tp-mode": [[None, None, ["data", "weights"]]],
-    "--max-lora-rank": [["0.33.0", None, [1, 8, 16, 32, 64, 128, 256, 320, 512]]],
+    "--max-lora-rank": [
+        [None, "0.7.3", [8, 16, 32, 64, 128, 256]],
+        ["0.8.5.post1", "0.11.0", [8, 16, 32, 64, 128, 256, 320, 512]],
+        ["0.11.2", None, [1, 8, 16, 32, 64, 128, 256, 320, 512]],
+    ],
 }
 
 

@@ -314,3 +314,13 @@ def test_a_flag_that_may_not_be_there_is_unknown_and_leaves_the_others_alone() -
     assert reading.values["--enable-expert-parallel"] == absent
     assert reading.values["--max-model-len"].value == 8
     assert not reading.open_words and not reading.positionals
+
+
+@pytest.mark.parametrize(
+    ("words", "of_release"),
+    [("--dtype fp8", False), ("--kv-cache-dtype int4_per_token_head", True), ("--kv-cache-dtype fp16", False)],
+)
+def test_a_choice_that_no_release_takes_does_not_depend_on_the_release(words: str, of_release: bool) -> None:
+    (problem,) = read(f"m {words}", "0.12.0").problems
+    assert problem.message.startswith(f"argument {words.split()[0]}: invalid choice")
+    assert problem.depends_on_release is of_release

@@ -30,6 +30,8 @@ class BadValue(NamedTuple):
 
     message: str
     meant: Any = None
+    of_release: bool = False
+    """Another release takes the value."""
 
 
 def convert(flag: Flag, text: str, table: Table, era: Era) -> Any:
@@ -103,7 +105,8 @@ def _chosen(flag: Flag, value: Any, table: Table, era: Era) -> Any:
     if not era.complete or not lists or any(value in values for values in lists):
         return value
     names = ", ".join(repr(value) for value in lists[-1])
-    return BadValue(f"invalid choice: {value!r} (choose from {names})", meant=value)
+    of_release = any(value in values for _, _, values in flag.row["choices"])
+    return BadValue(f"invalid choice: {value!r} (choose from {names})", value, of_release)
 
 
 def _json(text: str, *, must_be_object: bool) -> Any:

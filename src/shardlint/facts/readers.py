@@ -312,7 +312,7 @@ ALREADY_SCALED = frozenset(
 def longest_context(reading: Reading) -> Maybe[float]:
     """Tokens of the longest request that the engine takes the model to be made for, rope scaling counted."""
     stated = reading.written("model_max_length")
-    own = stated if stated is not None and stated.value else max_position_embeddings(reading)
+    own: Maybe[Any] = stated if stated is not None and stated.value else max_position_embeddings(reading)
     if isinstance(own, Unknown):
         return own
     scalings = list(_rope_scalings(reading))
