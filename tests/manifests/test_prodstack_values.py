@@ -54,6 +54,7 @@ def test_its_fields_are_flags(read):
 def test_on_ray_the_copies_are_workers_beside_a_head(read):
     launch = read(VALUES.replace("    requestGPU: 4", "    requestGPU: 4\n    raySpec: {enabled: true}")).only
     assert (launch.pods.value, launch.pods.source, launch.replicas) == (3, "a head + 2 workers", None)
+    assert told(launch).knobs["distributed_executor_backend"].value == "ray"
 
 
 def test_visible_devices_of_the_cache_narrow_the_cards(read):

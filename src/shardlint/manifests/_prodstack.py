@@ -64,7 +64,7 @@ def _of_model(model: MappingNode, base: Launch, engines: Node, document: Documen
     in_cluster = text(model.get("raySpec", "enabled")) == "true"
     return base._replace(
         argv=_argv(base, url, config.get("extraArgs") if config is not None else None, env),
-        settings=tuple(_settings(config)),
+        settings=(*_settings(config), *(_on_ray(base) if in_cluster else ())),
         env=env,
         image=_image(model),
         gpus_per_pod=_devices.usable(_requested(model), env),
@@ -87,6 +87,12 @@ def _settings(*holders: Node | None) -> Iterator[ConfigEntry]:
             if found := _stated.entry(flag, holder, field):
                 yield from found
                 break
+
+
+def _on_ray(base: Launch) -> Iterator[ConfigEntry]:
+    """What the chart adds where it starts a Ray cluster."""
+    flag = Located("distributed-executor-backend", base.at, "raySpec", "derived")
+    yield ConfigEntry(flag, Located("ray", base.at, "raySpec", "derived", "raySpec"))
 
 
 def _image(model: MappingNode) -> Maybe[str] | None:
