@@ -40,3 +40,7 @@ def test_a_group_holds_recipes(read):
         }
     }
     assert [launch.name for launch in read_as(read, group).launches] == ["blueprint/db", "blueprint/llm"]
+
+
+def test_a_job_serves_nothing(read):
+    assert read_as(read, RECIPE | {"recipe_mode": "job"}).launches == ()

@@ -32,11 +32,13 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
 
 
 def _of_recipe(recipe: Mapping, named: Node | None) -> Iterator[Launch]:
-    """What the container starts on how many cards of a shape; the shape's name tells the card."""
+    """What the container starts on how many cards of a shape; the shape's name tells the card. Jobs serve nothing."""
     from shardlint.manifests import _devices, _pods
     from shardlint.manifests._started import started
     from shardlint.manifests._values import fragments, word
 
+    if text(recipe.get("recipe_mode")) == "job":
+        return
     env = _environment(recipe.get("recipe_container_env"))
     key = recipe.key(KEY)
     at = (named or key or recipe).span
