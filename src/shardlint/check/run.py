@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from shardlint.check.facts import DeploymentFacts, FileFacts
 from shardlint.check.ignoring import is_settled, split
-from shardlint.check.judging import fallback_place, is_about, judge
+from shardlint.check.judging import judge, said_of
 from shardlint.check.reading import FileReading, read_file, without_parts
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
-from shardlint.deployment import Deployment
+from shardlint.check.suggesting import with_suggestions
+from shardlint.check.trying import Trial
 from shardlint.findings import Finding, Ignore, NotChecked, Report, Rule
 from shardlint.text import Library, Source
 from shardlint.text.comments import ignores
@@ -56,21 +57,12 @@ def _judged(
     said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments, shared)
-        said += said_of(deployment, facts, wanted)
+        trial = Trial(deployment, library, settings, shared)
+        said += with_suggestions(facts, trial, said_of(deployment, facts, wanted))
     findings = sorted(
         {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)
     )
     return findings, [item for item in said if isinstance(item, NotChecked)]
-
-
-def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
-    """All that the wanted rules say of one deployment, each finding as often as it is said."""
-    if not facts.engine.judged:
-        reason = f"layouts of {facts.engine.label} are read and not judged"
-        return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]
-    place = fallback_place(deployment)
-    about = (rule for rule in wanted if is_about(rule, facts))
-    return [item for rule in about for item in judge(rule, facts, place, deployment.name)]
 
 
 def _weighed(

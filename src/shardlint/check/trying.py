@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from shardlint.check.facts import DeploymentFacts
-from shardlint.check.run import said_of
+from shardlint.check.judging import said_of
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.deployment import Deployment
@@ -25,11 +25,13 @@ class Tried(NamedTuple):
 class Trial:
     """Layouts of one deployment; what they have in common (model, rows) is worked out once."""
 
-    def __init__(self, deployment: Deployment, library: Library, settings: Settings) -> None:
+    def __init__(
+        self, deployment: Deployment, library: Library, settings: Settings, shared: Shared | None = None
+    ) -> None:
         self.deployment = deployment
         self._library = library
         self._settings = settings
-        self._shared = Shared()
+        self._shared = Shared() if shared is None else shared
         self._rules = [rule for rule in settings.registry.rules if settings.wants(rule)]
 
     def facts(self, knobs: Mapping[str, Any]) -> DeploymentFacts:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from shardlint.deployment.spelling import FLAGS as FLAGS
+from shardlint.deployment.spelling import respelled as respelled
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
-from shardlint.findings import Change, Located
+from shardlint.findings import Located
 from shardlint.layout import Legal
 
 GIB = 2**30
 KIB = 2**10
 
-_KEY = re.compile(r"[\w-]+: ")
-_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
-
-FLAGS = {
-    "tensor_parallel_size": "--tensor-parallel-size",
-    "pipeline_parallel_size": "--pipeline-parallel-size",
-    "data_parallel_size": "--data-parallel-size",
-    "prefill_context_parallel_size": "--prefill-context-parallel-size",
-    "max_model_len": "--max-model-len",
-}
 SHORT = {
     "tensor_parallel_size": "TP",
     "pipeline_parallel_size": "PP",
@@ -50,20 +41,6 @@ def gib(number: float) -> str:
 def kib(number: float) -> str:
     """Bytes as `16 KiB`, with a decimal only where there is one."""
     return f"{number / KIB:g} KiB" if number % KIB == 0 else f"{number / KIB:.1f} KiB"
-
-
-def respelled(size: Located[Any] | None, value: int, degree: str) -> str:
-    """Another value for a size, in its author's spelling (`-tp 4`, `tp: 4` in a file of flags).
-
-    The flag in full where that is not at hand.
-    """
-    spelled = size.spelled if size is not None and size.origin == "written" else ""
-    is_flag = spelled.startswith("-") or _KEY.match(spelled) is not None
-    own_flag = is_flag and str(size.value if size is not None else "") in spelled
-    if own_flag and size is not None:
-        words = " ".join(_LAST_NUMBER.sub(str(value), spelled).split())
-        return words if size.span is None else Change(words, size.span, str(size.value), str(value))
-    return f"{FLAGS[degree]} {value}"
 
 
 def respelled_all(size: Located[Any] | None, values: Sequence[int], degree: str, most: int = 3) -> tuple[str, ...]:
