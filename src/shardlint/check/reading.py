@@ -11,7 +11,10 @@ from shardlint.check.config_files import ConfigFiles, normal
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
-from shardlint.text import Document, Library, Source, comments, documents, duplicates_below
+from shardlint.text import Document, Library, Parsed, Source, comments, documents, duplicates_below
+
+VALUES = "helm-values"
+"""The form of values that say nothing of the chart that they are for."""
 
 
 class FileReading(NamedTuple):
@@ -23,9 +26,9 @@ class FileReading(NamedTuple):
     problems: tuple[Problem, ...] = ()
     duplicates: tuple[Duplicate, ...] = ()
     config_files: frozenset[str] = frozenset()
-    """Paths of the files of flags that its commands name."""
+    """Paths of the files of flags that its commands name, and of the values that fill it in."""
     is_config_file: bool = False
-    """Whether it is a file of flags itself, read as if a command named it."""
+    """Whether it is a file of flags or values itself, read as if a command or a template named it."""
     is_changed_elsewhere: bool = False
     """Whether another file says how a deployment that stands here is really made (an overlay, a chart's values)."""
 
@@ -39,9 +42,24 @@ def read_file(source: Source, library: Library, settings: Settings) -> FileReadi
     """All deployments of one file. A document that cannot be parsed leaves the others to be read."""
     parsed = documents(source)
     return _reading(source, parsed.documents, parsed.problems, library, settings)
+    if any(document.templated for document in parsed.documents):
+        return _template(source, parsed, library, settings)
 
 
 def read_document(document: Document, library: Library, settings: Settings) -> FileReading:
+def _template(source: Source, parsed: Parsed, library: Library, settings: Settings) -> FileReading:
+    """A template as its chart's own values make it, as far as they do; by itself where they make no YAML of it."""
+    from shardlint.text import charts  # few files are templates
+
+    found = charts.filled(source, library)
+    made = documents(found[0]) if found is not None else parsed
+    if found is None or (made.problems and not parsed.problems):
+        return _reading(source, parsed.documents, parsed.problems, library, settings)
+    reading = _reading(source, made.documents, made.problems, library, settings)
+    values = frozenset((normal(found[1]),)) if reading.deployments else frozenset()
+    return reading._replace(config_files=reading.config_files | values)
+
+
     """The same for a document that is known already."""
     return _reading(document.source, (document,), (), library, settings)
 
@@ -76,13 +94,15 @@ def _reading(
     problems += comments.problems(source)
     note = _note(source, forms, deployments, problems)
     repeated = tuple(duplicates) if deployments else ()
-    return FileReading(source, note, deployments, problems, repeated, frozenset(files.read), files.reads_itself)
+    is_part = files.reads_itself or note.form == VALUES
+    return FileReading(source, note, deployments, problems, repeated, frozenset(files.read), is_part)
 
 
 def without_parts(readings: Sequence[FileReading]) -> list[FileReading]:
     """The readings without what is read as a part of something else: each deployment is left once.
 
-    A file of flags stands where a command names it; an object that an overlay changes where the overlay makes it.
+    A file of flags stands where a command names it, values where a template of their chart is filled in with them, an
+    object that an overlay changes where the overlay makes it.
     """
     named = {path for reading in readings for path in reading.config_files}
     made = {part for reading in readings for part in _made_of(reading)}

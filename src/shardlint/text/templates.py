@@ -97,7 +97,8 @@ def with_placeholders(masked: Masked, start: int, end: int) -> Masked:
     return masked._replace(text="".join([*out, text[here:]]), pieces=sorted([*masked.pieces, *found]))
 
 
-def _actions(text: str) -> Iterator[Action]:
+def actions(text: str) -> Iterator[Action]:
+    """Every action of a text, in order; comments of YAML count as text."""
     at = 0
     closed = {opening: text.rfind(end) for opening, end in _ENDS.items()}
     while (opening := _OPENING.search(text, at)) is not None:
@@ -124,7 +125,7 @@ _COMMENT = re.compile(r"[ \t]*#")
 
 def _outside_comments(text: str) -> Iterator[Action]:
     line = at = 0
-    for action in _actions(text):
+    for action in actions(text):
         line = text.rfind("\n", at, action.start) + 1 or line
         at = action.start
         if not _COMMENT.match(text, line, action.start) or "\n" in text[action.start : action.end]:
