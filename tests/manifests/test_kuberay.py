@@ -113,6 +113,33 @@ def test_an_application_with_code_of_its_own_is_told_by_variables(read, words):
     assert launch.replicas.value == 2
 
 
+def test_an_application_may_serve_several_models(read):
+    got = read(
+        service(
+            """
+            applications:
+            - import_path: serve_vllm:multi_model
+              runtime_env:
+                env_vars: {MODEL_1_ID: org/one, MODEL_1_TENSOR_PARALLELISM: "2", MODEL_2_ID: org/two, DTYPE: half}
+            """
+        )
+    )
+    found = [deployment(launch) for launch in got.launches]
+    assert [(one.name, one.model.value) for one in found] == [
+        ("RayService/big/model_1", "org/one"),
+        ("RayService/big/model_2", "org/two"),
+    ]
+    assert [one.knobs.get("tensor_parallel_size") is not None for one in found] == [True, False]
+    assert [one.knobs["dtype"].value for one in found] == ["half", "half"]
+
+
+def test_workers_of_several_hosts_are_known_without_sizes(read):
+    config = "applications: [{import_path: serve_vllm:app}]\n"
+    launch = read(service(config, WORKER.replace("- replicas: 2", "- replicas: 1\n  numOfHosts: 4"))).only
+    assert launch.pods.value == 4
+    assert read(service(config)).only.pods is None
+
+
 def test_what_names_no_engine_is_none(read):
     config = "applications: [{name: a, import_path: images:app, runtime_env: {env_vars: {MODEL_ID: x}}}]\n"
     workers = WORKER.replace("VLLM_USE_V1", "A").replace("ray-llm", "ray")

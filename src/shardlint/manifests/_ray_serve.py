@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ SIZES = {
     "MAX_NUM_BATCHED_TOKENS": "max-num-batched-tokens",
 }
 """Variables by which applications with code of their own are told what they hand to the engine."""
+_PREFIXED = re.compile(r"(\w+_)MODEL_ID|(MODEL_\w+_)ID")
 _WORLD = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
@@ -198,31 +200,41 @@ def _installed(base: Launch, *environments: Node | None) -> Iterator[Launch]:
 
 
 def _of_environment(application: Mapping, base: Launch, cluster: Cluster) -> Iterator[Launch]:
-    """An application whose code starts an engine with what its variables and arguments say."""
+    """An application whose code starts an engine with what its variables and arguments say, or one for each model."""
     engine = _engine(application, cluster)
     if engine is None:
         return
+    yield from _installed(base, application.get("runtime_env"))
+    models = _models(application)
+    for prefix, model in models:
+        own = base
+        if len(models) > 1 and model.span is not None:
+            own = base._replace(name=f"{base.name}/{prefix.strip('_').lower()}", at=model.span)
+        yield _of_model(application, prefix, model, engine, own, cluster)
+
+
+def _of_model(
+    application: Mapping, prefix: str, model: Maybe[str], engine: tuple[str, ...], base: Launch, cluster: Cluster
+) -> Launch:
     variables, arguments = application.get("runtime_env", "env_vars"), application.get("args")
     settings = tuple(
         ConfigEntry(Located(flag, node.span, name, "derived"), value_of(node))
         for name, flag in SIZES.items()
-        if (node := _scalar(variables, name) or _scalar(arguments, name.lower())) is not None
+        if (node := _scalar(variables, prefix + name) or _scalar(variables, name) or _scalar(arguments, name.lower()))
     )
-    model = _named_model(application, variables, arguments)
+    pods = _pods(settings, cluster.gpus_per_pod, cluster) if settings else _pods((), None, cluster)
     if engine is _stated.SGLANG:
         settings += (ConfigEntry(Located("model-path", model.span, "model", "derived"), model),)
     code = application.get("import_path")
     more = Unknown("the application's code decides", code.span if code else base.at, code.spelled if code else "")
-    argv = (*_stated.command(engine, base.at, model if engine is _stated.VLLM else None), more)
     copies = next((number(part.get("num_replicas")) for part in _roles.entries(application.get("deployments"))), None)
-    yield from _installed(base, application.get("runtime_env"))
-    yield base._replace(
-        argv=argv,
+    return base._replace(
+        argv=(*_stated.command(engine, base.at, model if engine is _stated.VLLM else None), more),
         settings=settings,
         image=cluster.image,
         gpus_per_pod=cluster.gpus_per_pod,
         gpu=cluster.gpu,
-        pods=_pods(settings, cluster.gpus_per_pod, cluster),
+        pods=pods,
         replicas=copies,
         shares_pods=True,
     )
@@ -244,13 +256,20 @@ def _engine(application: Mapping, cluster: Cluster) -> tuple[str, ...] | None:
     return _stated.VLLM if "vllm" in words else _stated.SGLANG if "sglang" in words else None
 
 
-def _named_model(application: Mapping, variables: Node | None, arguments: Node | None) -> Maybe[str]:
+def _models(application: Mapping) -> list[tuple[str, Maybe[str]]]:
+    """The model that variables or arguments name; of several (`A_MODEL_ID`, `MODEL_1_ID`) each with its prefix."""
+    variables, arguments = application.get("runtime_env", "env_vars"), application.get("args")
     for name in MODELS:
-        node = _scalar(variables, name) or _scalar(arguments, name.lower())
-        if node is not None:
-            return value_of(node)
+        if (node := _scalar(variables, name) or _scalar(arguments, name.lower())) is not None:
+            return [("", value_of(node))]
+    several = [
+        (match[1] or match[2], value_of(value))
+        for key, value in (variables.items() if isinstance(variables, Mapping) else ())
+        if isinstance(value, Scalar) and (match := _PREFIXED.fullmatch(key.text)) is not None
+    ]
     code = application.get("import_path")
-    return Unknown("the application's code names the model", code.span if code else None, code.spelled if code else "")
+    place, spelled = (code.span, code.spelled) if code is not None else (None, "")
+    return several or [("", Unknown("the application's code names the model", place, spelled))]
 
 
 def _scalar(fields: Node | None, name: str) -> Scalar | None:
