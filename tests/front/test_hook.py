@@ -63,10 +63,13 @@ MUST_MATCH = (
     "images/vllm.Dockerfile",
     "Dockerfile.gpu",
     "build/Containerfile",
+    "serve.py",
+    "infra/main.tf",
+    "etc/vllm.service",
+    "job.sbatch",
 )
 MUST_NOT_MATCH = (
     "README.md",
-    "serve.py",
     "yaml",
     "deployment.yaml.bak",
     "deployment.yaml/readme.txt",
