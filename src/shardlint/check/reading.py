@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from shardlint import engines, manifests, servers
+from shardlint.check import unknown_form
 from shardlint.check.config_files import ConfigFiles, normal
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
@@ -41,12 +42,11 @@ class FileReading(NamedTuple):
 def read_file(source: Source, library: Library, settings: Settings) -> FileReading:
     """All deployments of one file. A document that cannot be parsed leaves the others to be read."""
     parsed = documents(source)
-    return _reading(source, parsed.documents, parsed.problems, library, settings)
     if any(document.templated for document in parsed.documents):
         return _template(source, parsed, library, settings)
+    return _reading(source, parsed.documents, parsed.problems, library, settings)
 
 
-def read_document(document: Document, library: Library, settings: Settings) -> FileReading:
 def _template(source: Source, parsed: Parsed, library: Library, settings: Settings) -> FileReading:
     """A template as its chart's own values make it, as far as they do; by itself where they make no YAML of it."""
     from shardlint.text import charts  # few files are templates
@@ -60,6 +60,7 @@ def _template(source: Source, parsed: Parsed, library: Library, settings: Settin
     return reading._replace(config_files=reading.config_files | values)
 
 
+def read_document(document: Document, library: Library, settings: Settings) -> FileReading:
     """The same for a document that is known already."""
     return _reading(document.source, (document,), (), library, settings)
 
@@ -147,4 +148,4 @@ def _note(
         return FileNote(source.path, None, "could not be parsed")
     if forms:
         return FileNote(source.path, forms[0], "starts no engine that is known")
-    return FileNote(source.path, None, "has none of the forms that are known")
+    return FileNote(source.path, None, unknown_form.reason(source))
