@@ -144,4 +144,20 @@ spec: {engineConfig: {runner: {name: x, command: [vllm, serve, $(MODEL_PATH), -t
     assert launch.name == "InferenceService/chat"
     assert isinstance(deployment(launch).model, Unknown)
     assert isinstance(deployment(launch).knobs["tensor_parallel_size"], Located)
-    assert read(OME).launches == ()
+    alone = read(OME)
+    assert (alone.form, engines.recognise(alone.only)) == ("kserve-isvc", None)
+
+
+def test_the_image_of_the_server_of_kserve_is_known(read, words):
+    runtime = """
+kind: ClusterServingRuntime
+metadata: {name: runtime-1}
+spec: {containers: [{name: kserve-container, image: "kserve/huggingfaceserver:v0.15.0-gpu", args: ["--model_name=x"]}]}
+"""
+    alone = deployment(read(runtime).only)
+    assert (alone.engine, alone.model) == ("vllm", None)
+    used = read(runtime + "---" + service("runtime: runtime-1, storageUri: 'hf://org/m', args: [--dtype=half]"))
+    found = deployment(used.only)
+    assert (found.model.value, found.knobs["dtype"].value) == ("org/m", "half")
+    given = service("runtime: runtime-1, storageUri: 'hf://org/m', args: [--model_id=org/given]")
+    assert deployment(read(runtime + "---" + given).only).model.value == "org/given"

@@ -117,3 +117,16 @@ def test_values_of_a_chart_with_several(read):
         """
     )
     assert [launch.name for launch in got.launches] == ["values/nim-llm"]
+
+
+def test_a_cache_of_the_hub_names_the_model_of_an_image_for_any(read):
+    cache = "kind: NIMCache\nmetadata: {name: cache}\nspec: {source: {hf: {namespace: org, modelName: model}}}\n---"
+    text = cache + SERVICE.replace("meta/llama-3.1-8b-instruct", "nvidia/llm-nim") + NAMES_CACHE
+    assert deployment(read(text).only).model.value == "org/model"
+
+
+@pytest.mark.parametrize(("profile", "size"), [("vllm-bf16-tp2", 2), ("tensorrt_llm", None)])
+def test_the_profile_that_a_service_takes_from_its_cache(read, profile, size):
+    text = SERVICE + NAMES_CACHE.replace("{name: cache}", f"{{name: cache, profile: {profile}}}")
+    found = deployment(read(text).only).knobs["tensor_parallel_size"]
+    assert isinstance(found, Unknown) if size is None else found.value == size

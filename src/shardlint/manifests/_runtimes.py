@@ -5,13 +5,14 @@ A service's own fields go over those of its runtime: arguments behind, variables
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from collections.abc import Mapping as EnvMapping
 from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _cards, _devices, _pods, _resources
+from shardlint.manifests import _cards, _devices, _pods, _resources, _stated
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import kind, objects_of_file, text
@@ -27,6 +28,9 @@ MOUNTED = ("/mnt/models", "/mnt/models/")
 SERVING = "kserve-container"
 PARTS = ("engineConfig", "decoderConfig")
 """Of OME's runtimes: the server, or prefill and decode."""
+SERVER = ("python3", "-m", "huggingfaceserver")
+_SERVER_IMAGE = re.compile(r"(?:^|/)huggingfaceserver[^/]*$")
+"""KServe's own server, and the images that start it."""
 FILLED_IN = "filled in by the controller when a service uses the runtime"
 
 
@@ -104,7 +108,8 @@ def container_launches(
 ) -> Iterator[Launch]:
     """The launches of one container, with what lies over it."""
     if over.container is None:
-        yield from _pods.container_launches(container, spec, base, document, given)
+        for launch in _pods.container_launches(container, spec, base, document, given):
+            yield _by_server(launch)
         return
     env = environment(over.container, document, environment(container, document, given))
     command = over.container.get("command") or container.get("command")
@@ -116,7 +121,7 @@ def container_launches(
         unit=f"{base.name}:{base.at.line}/{text(container.get('name'))}",
     )
     for item in mounted.commands(started(fragments(command, env), arguments, env, word), document):
-        yield shared._replace(
+        launch = shared._replace(
             at=item.at or base.at,
             argv=with_model(item.argv, over.model),
             env=item.env,
@@ -124,6 +129,18 @@ def container_launches(
             gpus_per_pod=_devices.usable(cards if cards is not None else _resources.requested(container), item.env),
             conditional=item.conditional,
         )
+        yield _by_server(launch, over.model)
+
+
+def _by_server(launch: Launch, model: Maybe[str] | None = None) -> Launch:
+    """The launch with the command of KServe's server where its image starts that."""
+    if not launch.entrypoint_of_image or not isinstance(launch.image, Located):
+        return launch
+    if not _SERVER_IMAGE.search(launch.image.value):
+        return launch
+    named = () if model is None else (*_stated.command(("--model_dir",), launch.at), model)
+    argv = (*_stated.command(SERVER, launch.at), *named, *launch.argv)
+    return launch._replace(argv=argv, entrypoint_of_image=False)
 
 
 def _device(*containers: Node) -> Located[str] | None:

@@ -150,6 +150,7 @@ def _of_ome(item: Mapping, document: Document, library: Library) -> Iterator[Lau
     if runtime is not None:
         yield from _runtimes.launches(runtime, base, document)
         return
+    yield base  # its runtime is elsewhere
     for part in ("engine", "decoder"):
         own = item.get("spec", part)
         if isinstance(own, Mapping) and (own.get("runner") or own.get("leader")) is not None:

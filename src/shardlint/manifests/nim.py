@@ -6,6 +6,7 @@ GPUs that it finds, unless a variable or the cache beside it says which.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from shardlint.deployment import ConfigEntry, Launch, Word
@@ -19,7 +20,8 @@ from shardlint.text.source import Library
 NAME = "nim"
 FILES = YAML_FILES
 SERVE = ("nim-serve",)
-SIZES_IN_ENVIRONMENT = ("NIM_TENSOR_PARALLEL_SIZE", "NIM_MODEL_PROFILE")
+SIZE, PROFILE = "NIM_TENSOR_PARALLEL_SIZE", "NIM_MODEL_PROFILE"
+_SAYS_SIZE = re.compile(r"tp\d")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
@@ -43,13 +45,13 @@ def _service(spec: Node | None, named: str, item: Mapping, document: Document, l
     if spec is None:
         return
     at = place(item)
-    env = environment(spec, document, {})
+    env = environment(spec, document, _profile(spec))
     parallel = spec.get("multiNode", "parallelism")
     settings = (
         *_stated.entry("tensor-parallel-size", parallel, "tensor"),
         *_stated.entry("pipeline-parallel-size", parallel, "pipeline"),
     )
-    cache = None if settings else _cache(spec, document, library)
+    cache = _cache(spec, document, library)
     cards = [_resources.requested(spec), *_claimed(spec, document)]
     yield Launch(
         named,
@@ -57,7 +59,7 @@ def _service(spec: Node | None, named: str, item: Mapping, document: Document, l
         NAME,
         at,
         argv=_argv(spec, env, at),
-        settings=settings or _of_cache(cache, env, at),
+        settings=(*(settings or _of_cache(cache, env, at)), *_cached_model(cache, env)),
         env=env,
         image=image(spec.get("image")),
         gpu=_cards.named(spec) or _resources.device_name(spec) or _card_of(cache),
@@ -104,28 +106,50 @@ def _claimed(spec: Node, document: Document) -> Iterator[Maybe[int]]:
 
 
 def _cache(spec: Node, document: Document, library: Library) -> Node | None:
-    """What the NIMCache that the service names says of the model's build; older services name it in another place."""
+    """The source of the NIMCache that the service names; older services name it in another place."""
     from shardlint.manifests._neighbours import near
 
     named = text(spec.get("storage", "nimCache", "name") or spec.get("nimCache", "name"))
     cache = near(document, library, named, "NIMCache") if named else None
-    return cache.get("spec", "source", "ngc", "model") if cache is not None else None
+    return cache.get("spec", "source") if cache is not None else None
+
+
+def _profile(spec: Node) -> dict[str, Maybe[str]]:
+    """The variable that the operator makes of the profile that a service takes from its cache."""
+    from shardlint.manifests._values import value_of
+
+    profile = spec.get("storage", "nimCache", "profile")
+    return {PROFILE: value_of(profile)} if isinstance(profile, Scalar) and text(profile) else {}
 
 
 def _of_cache(cache: Node | None, env: dict[str, Maybe[str]], at: Span) -> tuple[ConfigEntry, ...]:
-    stated = _stated.entry("tensor-parallel-size", cache, "tensorParallelism")
-    if stated or any(variable in env for variable in SIZES_IN_ENVIRONMENT):
+    stated = _stated.entry("tensor-parallel-size", cache, "ngc", "model", "tensorParallelism")
+    profile = env.get(PROFILE)
+    if stated or SIZE in env or (isinstance(profile, Located) and _SAYS_SIZE.search(profile.value)):
         return stated
     reason = "NIM chooses a profile by the GPUs that it finds"
     unknown = Unknown(reason, at, "", "NIM_MODEL_PROFILE, or tensorParallelism in the NIMCache")
     return (ConfigEntry(Located("tensor-parallel-size", at, origin="derived"), unknown),)
 
 
+def _cached_model(cache: Node | None, env: dict[str, Maybe[str]]) -> tuple[ConfigEntry, ...]:
+    """The hub's model in the cache of an image that serves any."""
+    from shardlint.manifests._values import value_of
+
+    owner, model = (cache.get("hf", part) if cache is not None else None for part in ("namespace", "modelName"))
+    if not isinstance(model, Scalar) or not isinstance(owner, Scalar) or "NIM_MODEL_NAME" in env:
+        return ()
+    named, of = value_of(model), value_of(owner)
+    if isinstance(named, Located) and isinstance(of, Located):
+        named = Located(f"{of.value}/{named.value}", named.span, named.spelled, "derived", "namespace and modelName")
+    return (ConfigEntry(Located("model", model.span, "modelName", "derived"), named),)
+
+
 def _card_of(cache: Node | None) -> Maybe[str] | None:
     """The only product for which the cache holds builds."""
     from shardlint.manifests._values import value_of
 
-    cards = cache.get("gpus") if cache is not None else None
+    cards = cache.get("ngc", "model", "gpus") if cache is not None else None
     only = cards.get(0, "product") if isinstance(cards, Sequence) and len(cards) == 1 else None
     return value_of(only) if isinstance(only, Scalar) and not only.is_null else None
 
