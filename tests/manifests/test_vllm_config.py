@@ -51,3 +51,32 @@ def test_sglangs_own_keys_make_its_command(read, words):
 )
 def test_other_yaml_is_not_swallowed(read, text):
     assert read(text).form != "vllm-config"
+
+
+OWN = """
+# settings of our vLLM server
+model: {name: org/m, trust_remote_code: false}
+gpu: {gpu_ids: [3, 4], gpu_memory_utilization: 0.9}
+tensor_parallel_size: 2
+max_model_len: 4096
+additional_args: ["--enable-prefix-caching", "--seed", "1"]
+"""
+
+
+def test_a_configuration_of_ones_own_says_flags_in_sections(read, words):
+    got = read(OWN, "server.yaml")
+    only = got.only
+    assert words(only)[:6] == ["vllm", "serve", "org/m", "--enable-prefix-caching", "--seed", "1"]
+    assert {entry.key.value: entry.value.value for entry in only.settings} == {
+        "tensor-parallel-size": 2,
+        "max-model-len": 4096,
+        "gpu-memory-utilization": 0.9,
+        "trust-remote-code": False,
+    }
+    assert (only.gpus_per_pod.value, got.form) == (2, "vllm-config")
+
+
+def test_a_configuration_that_says_less_is_none(read):
+    assert not read(OWN.replace("vLLM", "own"), "server.yaml").launches
+    assert not read(OWN.replace("name: org/m, ", ""), "server.yaml").launches
+    assert not read("# vllm\nmodel: {name: m}\nmax_model_len: 8\n", "server.yaml").launches

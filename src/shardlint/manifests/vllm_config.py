@@ -24,3 +24,7 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
     from shardlint.manifests import _flag_files  # few files are of the form
 
     yield from _flag_files.launches_of(root, NAME)
+    if isinstance(root.get("model"), Mapping):
+        from shardlint.manifests import _own_config
+
+        yield from _own_config.launches_of(root, NAME)
