@@ -125,19 +125,6 @@ WHOLE: list[dict[str, Any]] = [
     },
 ]
 OTHERS: list[Any] = [None, "text", 0, [1, None, [], {}], {"a": 1}, "{{ .Values.x }}"]
-    None,
-    "text",
-    0,
-    -1,
-    1.5,
-    True,
-    [],
-    {},
-    [1, "a", None, [], {}],
-    {"a": 1},
-    "{{ .Values.x }}",
-    "$(A)",
-]
 
 
 def spoilt(whole: Any) -> Any:
