@@ -403,6 +403,15 @@ def _modelopt_method(quant_algo: str) -> str:
     return {"NVFP4": "modelopt_fp4", "MIXED_PRECISION": "modelopt_mixed"}.get(quant_algo.upper(), "modelopt")
 
 
+def has_own_code(reading: Reading) -> Maybe[bool]:
+    """Whether the model's repository brings the code of its class (`auto_map`); a catalogue row does not say."""
+    if reading.catalogue_id:
+        return Unknown(f"whether {reading.catalogue_id} brings code of its own is not recorded")
+    mapped = reading.raw.get("auto_map")
+    has_class = isinstance(mapped, Mapping) and any(str(name).startswith("AutoModel") for name in mapped)
+    return reading.derived(has_class, "auto_map")
+
+
 def weight_bytes_stated(reading: Reading) -> Maybe[int]:
     """Bytes of the checkpoint's weights where somebody published them (a catalogue row, an index file)."""
     if is_count(read := reading.side_files.get(SIZES_FILE, {}).get("total_bytes")):
@@ -453,6 +462,7 @@ READERS: Mapping[str, Callable[[Reading], Maybe[Any]]] = {
     "tie_word_embeddings": tie_word_embeddings,
     "torch_dtype": torch_dtype,
     "quant_method": quant_method,
+    "has_own_code": has_own_code,
     "weight_bytes_stated": weight_bytes_stated,
 }
 """Every fact that a `Geometry` has, by its standard name."""

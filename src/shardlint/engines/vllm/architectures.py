@@ -38,6 +38,16 @@ def knows(architecture: str, version: Version) -> bool | Unknown:
     return present.pop() if len(present) == 1 else _between(architecture, version, "is there")
 
 
+def in_transformers(architecture: str) -> bool:
+    """Whether the Transformers of the newest known release have a generating class of this name."""
+    return f"\n{architecture}\n" in _transformers_text()
+
+
+@lru_cache(maxsize=1)
+def _transformers_text() -> str:
+    return data_text(FOLDER, "transformers_classes.txt")
+
+
 def facts_at(architecture: str, version: Version) -> set[bool | None] | Unknown:
     """What the samples around a version say: True or False for pipeline parallelism, None for "no such class".
 
