@@ -93,6 +93,7 @@ MAMBA_BESIDE = {
     "mamba_d_conv": 4,
     "mamba_expand": 2,
 }
+AUDIO = {"d_model": 32, "encoder_layers": 4, "encoder_ffn_dim": 64, "num_mel_bins": 8}
 OWN_KEYS: dict[str, dict[str, Any]] = {
     "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4},
     "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
@@ -104,7 +105,10 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     | {"vision_config": VISION | {"architecture": "mobilenetv5_300m_enc", "vocab_size": 8}},
     "Lfm2Moe": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3, "num_dense_layers": 2},
     "MiniCPMFor": {"num_experts": 0, "num_local_experts": 0},
+    "Nomic": {"moe_every_n_layers": 2},
     "OPT": {"ffn_dim": 128},
+    "Qwen2Audio": {"model_type": "llama", "audio_config": AUDIO},
+    "AudioFlamingo3": {"model_type": "llama", "audio_config": AUDIO},
     "Whisper": {"decoder_layers": 8, "encoder_layers": 4, "decoder_ffn_dim": 64, "encoder_ffn_dim": 64}
     | {"decoder_attention_heads": 4, "encoder_attention_heads": 4, "num_mel_bins": 8}
     | {"max_source_positions": 32, "max_target_positions": 16},
@@ -136,7 +140,11 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
 }
 """Keys that only the families of such a name have."""
 
-ENCODERS = encoders.FAMILIES.keys() - {"WhisperForConditionalGeneration"}
+ENCODERS = encoders.FAMILIES.keys() - {"WhisperForConditionalGeneration"} | {
+    "BgeM3EmbeddingModel",
+    "ModernBertModel",
+    "NomicBertModel",
+}
 """Families that keep no cache."""
 
 

@@ -37,6 +37,8 @@ KINDS = (
     "pruned",
     "image_models",
     "classics",
+    "embedders",
+    "sound_models",
     "gemma3n",
     "open_mixtures",
 )

@@ -180,8 +180,44 @@ def internlm2(model: Model) -> Rows:
 
 
 def orion(model: Model) -> Rows:
-    """Orion: Llama with LayerNorms that have a bias."""
-    return dense(model, grouped_query(model), norm_bias=True)
+    """Orion: Llama with LayerNorms that have a bias, and its ends on every stage."""
+    return dense(model, grouped_query(model), norm_bias=True, ends_on_every_stage=True)
+
+
+def telechat2(model: Model) -> Rows:
+    """TeleChat 2: Llama whose output projection and down projection have a bias."""
+    rows = dense(model, grouped_query(model, output_bias=True))
+    biased = (row._replace(bias=True) if row.name.endswith("down_proj") else row for row in rows.weights)
+    return rows._replace(weights=tuple(biased))
+
+
+def minicpm3(model: Model) -> Rows:
+    """MiniCPM 3: latents for queries and for keys and values, of which it keeps every head in full."""
+    hidden, layers, name = model.hidden_size, model.layers, f"{LAYERS}.self_attn"
+    rank, rope = model.odd_number("kv_lora_rank"), model.odd_number("qk_rope_head_dim")
+    low, nope = model.odd_number("q_lora_rank"), model.odd_number("qk_nope_head_dim")
+    value = model.odd_number("v_head_dim", hidden // model.heads)
+    width, inner = nope + rope, model.number("intermediate_size")
+    weights = (
+        Row(f"{name}.q_a_proj", (Extent(low),), Extent(hidden), layers=layers),
+        norm(f"{name}.q_a_layernorm", low, layers),
+        Row(f"{name}.q_b_proj", (Extent(model.heads, "query_head", width),), Extent(low), layers=layers),
+        Row(f"{name}.kv_a_proj_with_mqa", (Extent(rank + rope),), Extent(hidden), layers=layers),
+        norm(f"{name}.kv_a_layernorm", rank, layers),
+        Row(
+            f"{name}.kv_b_proj",
+            (Extent(model.heads, "query_head", nope + value),),
+            Extent(rank),
+            layers=layers,
+            attention="grouped",
+        ),
+        Row(f"{name}.o_proj", (Extent(hidden),), Extent(model.heads * value, "row"), layers=layers),
+        *gated(MLP, hidden, inner, layers),
+        *layer_norms(BEFORE_THE_BLOCKS, hidden, layers),
+        *ends(model, on_every_stage=True),
+    )
+    heads = Heads(model.heads, model.heads, width)
+    return Rows(weights, (cache(model, layers, heads=heads),), len(layers))
 
 
 def _renamed(rows: Sequence[Row], names: Mapping[str, str]) -> tuple[Row, ...]:
@@ -197,10 +233,12 @@ FAMILIES: Mapping[str, Family] = {
     "HyperCLOVAXForCausalLM": hyperclovax,
     "InternLM2ForCausalLM": internlm2,
     "Jais2ForCausalLM": jais2,
+    "MiniCPM3ForCausalLM": minicpm3,
     "MiniCPMForCausalLM": minicpm,
     "OPTForCausalLM": opt,
     "OlmoForCausalLM": olmo,
     "OrionForCausalLM": orion,
+    "TeleChat2ForCausalLM": telechat2,
     "VaultGemmaForCausalLM": vaultgemma,
 }
 """Architecture class -> family."""
