@@ -112,3 +112,44 @@ def test_a_command_line_in_one_word_that_copies_a_script_and_runs_it(read, words
     launches = [words(launch) for launch in read(RAY).launches]
     (served,) = [one for one in launches if one[:2] == ["vllm", "serve"]]
     assert served[3:5] == ["--max-model-len", "4096"]
+
+
+BRANCHES = r"""
+    kind: Deployment
+    metadata: {name: chat}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: vllm
+            command: [bash, -c]
+            args:
+            - |
+              vllm serve {{ .Values.model }} \
+                {{- if .Values.experts }}
+                --enable-expert-parallel \
+                {{- end }}
+                {{- if .Values.length }}
+                --max-model-len {{ .Values.length }} \
+                --dtype=half \
+                {{- end }}
+                --max-num-seqs 8 {{ if gt .Values.tp 1 }} --tensor-parallel-size {{ .Values.tp }} {{ end }}
+          - name: other
+            command: [bash, -c]
+            args:
+            - |
+              {{- if .Values.leader }}
+              vllm serve org/model --enforce-eager
+              {{- else }}
+              sleep 1
+              {{- end }}
+    """
+
+
+def test_flags_that_a_branch_adds_to_a_script_are_unknown_and_commands_in_a_branch_are_not(read, words):
+    first, second = (launch for launch in read(BRANCHES).launches if engines.recognise(launch))
+    unknown = {word.spelled for word in first.argv if isinstance(word, Unknown)}
+    assert {"--enable-expert-parallel", "--dtype=half"} <= unknown
+    known = [word.value for word in first.argv if isinstance(word, Located)]
+    assert known == ["vllm", "serve", "--max-model-len", "--max-num-seqs", "8", "--tensor-parallel-size"]
+    assert "--enforce-eager" in words(second)

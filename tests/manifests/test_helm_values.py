@@ -156,3 +156,16 @@ def test_an_engine_of_its_own_flags_and_names(read, words):
 )
 def test_what_is_no_values_of_a_server(read, text):
     assert [launch for launch in read(text).launches if launch.form == "helm-values"] == []
+
+
+def test_a_container_has_the_image_of_the_top_whatever_it_is_called(read, words):
+    got = read(
+        """
+        vllm: {model: org/m}
+        image: {repository: vllm/vllm-openai, tag: v0.27.1}
+        resources: {limits: {nvidia.com/gpu: 1}}
+        workload: {main: {podSpec: {containers: {main: {args: [serve, org/m, --max-model-len=8]}}}}}
+        """
+    )
+    assert words(got.only)[:3] == ["serve", "org/m", "--max-model-len=8"]
+    assert (got.only.image.value, got.only.gpus_per_pod.value) == ("vllm/vllm-openai:v0.27.1", 1)

@@ -131,3 +131,15 @@ def test_llmkube_takes_model_and_cards_from_the_model_beside(read):
         assert (got.form, launch.gpus_per_pod.value, launch.replicas.value) == ("llmkube", 2, 2)
         told = {entry.key.value: entry.value.value for entry in launch.settings}
         assert told == {"max-model-len": 8192, "gpu-memory-utilization": 0.8, "model": "org/model"}
+
+
+def test_values_with_an_image_are_one_server_whatever_else_they_look_like(read):
+    values = (
+        "      valuesObject:\n"
+        "        model: {name: m, huggingfaceName: org/m, dtype: auto}\n"
+        "        deployment: {image: {repository: vllm/vllm-openai}, gpuMemoryUtilization: 0.9, maxModelLen: 8}\n"
+        "        resources: {limits: {gpu: 1}}\n"
+    )
+    launch = read(application(values)).only
+    assert launch.image.value == "vllm/vllm-openai" and launch.gpus_per_pod.value == 1
+    assert [entry.value.value for entry in launch.settings if entry.key.value == "model"] == ["org/m"]

@@ -124,7 +124,8 @@ class _Server:
         self.path = path
         self.outer = outer
         self.document = document
-        is_section = bool(path) and _plain_text(path[-1]) in SECTIONS
+        is_container = len(path) > 1 and path[-2] in ("containers", "controllers")
+        is_section = bool(path) and _plain_text(path[-1]) in SECTIONS and not is_container
         self.image = self._image(parts) or (None if is_section else self._image(self._all()))
         self.words = self._named(ARGUMENTS)
         self.command = _first(parts, COMMANDS)

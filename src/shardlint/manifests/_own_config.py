@@ -30,6 +30,8 @@ def launches_of(root: Mapping, form: str) -> Iterator[Launch]:
     if any("vllm" in key.text.lower() for key, _ in root.items()):
         return  # charts' values call their sections so
     sections = [root, *(value for _, value in root.items() if isinstance(value, Mapping))]
+    if any(section.get("image") is not None for section in sections):
+        return  # and they name the image that the launcher is in
     stated = [entry for section in sections for entry in _chart_values.stated(section)]
     model = _model(root.get("model"))
     if model is None or len({entry.key.value for entry in stated} & _TELLING) < 2:

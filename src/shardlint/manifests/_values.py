@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._splices import Splice, word_of
 from shardlint.text.nodes import Node, Scalar, Sequence
-from shardlint.text.source import MASK, Fragment
+from shardlint.text.source import MASK, Fragment, Stretches
 
 NO_ENV: Mapping[str, Maybe[str]] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 _PLACEHOLDER = re.compile(r"\$\{\w+\}|\$[A-Z_][A-Z0-9_]*\b")
 """What envsubst and OpenShift templates fill in; Kubernetes itself knows only `$(NAME)`."""
+_LONE_FLAG = re.compile(rf"(?<!\S)--[\w.-]+(?:=[^\s{MASK}]+)?(?=\s|\Z)(?=[ \t\\]*(?:\n|\Z|--?[A-Za-z]))")
+"""A flag with its value in one word, or one behind which no value stands."""
+_RENDER = "render the template first"
 _ESCAPED_DOLLAR = "${DOLLAR}"
 """How templates for envsubst write a dollar sign that is to stay (`DOLLAR='$'`)."""
 _UNSET = re.compile(r"\$\([A-Za-z_][\w.-]*\)")
@@ -69,13 +73,15 @@ def _of_template(words: list[Scalar], env: Mapping[str, Maybe[str]]) -> Iterator
             yield fragment
         else:
             span = fragment.span(0, len(fragment.text))
-            why = Unknown("it stands in a branch of the template", span, settle_by="render the template first")
+            why = Unknown("it stands in a branch of the template", span, settle_by=_RENDER)
             yield fragment._replace(text=MASK * len(fragment.text), holes={0: why})
 
 
 def fragment_of(scalar: Scalar, env: Mapping[str, Maybe[str]]) -> Fragment:
     """The scalar's text with `$(NAME)` replaced where `env` has the name; other names stay, as in Kubernetes."""
     fragment = scalar.fragment()
+    if MASK in fragment.text and (optional := scalar.optional_parts):
+        fragment = _with_optional_flags(fragment, optional)
     if "$" not in fragment.text:
         return fragment
     if _ESCAPED_DOLLAR in fragment.text:
@@ -91,6 +97,24 @@ def fragment_of(scalar: Scalar, env: Mapping[str, Maybe[str]]) -> Fragment:
         _refer(fragment, reference, env, out)
     out.extend(fragment.part(at, len(fragment.text)))
     return out.fragment()
+
+
+def _with_optional_flags(fragment: Fragment, optional: Stretches) -> Fragment:
+    """The text with the flags masked that a branch of the template adds to a command: they may not be there.
+
+    A flag with a value of its own behind it stays, because its value is a template's mostly, and unknown as well; and
+    so does what is more than flags.
+    """
+    text, holes = fragment.text, dict(fragment.holes)
+    for first, last in optional:
+        start, end = (bisect_left(fragment.offsets, place, hi=len(text)) for place in (first, last))
+        if not text[start:end].lstrip(" \t\r\n\\").startswith("-"):
+            continue
+        for flag in _LONE_FLAG.finditer(text, start, end):
+            span, length = fragment.span(*flag.span()), len(flag.group())
+            holes[flag.start()] = Unknown("it stands in a branch of the template", span, flag.group(), _RENDER)
+            text = text[: flag.start()] + MASK * length + text[flag.end() :]
+    return fragment._replace(text=text, holes=holes)
 
 
 def _with_dollars(fragment: Fragment) -> Fragment:

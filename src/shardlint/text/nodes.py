@@ -368,6 +368,13 @@ class Scalar(Node):
         return self._mark_end + len(_BLANK.match(self._page.text, self._mark_end).group())  # type: ignore[union-attr]
 
     @property
+    def optional_parts(self) -> Stretches:
+        """The stretches of the file within the value that a template may leave out or repeat."""
+        conditions = self._page.conditions
+        within = conditions[bisect_left(conditions, (self.start, 0)) :] if conditions else ()
+        return [(first, last) for first, last in within if last <= self.end]
+
+    @property
     def style(self) -> str:
         """`''` plain, `'`, `"`, `|` or `>`."""
         return self._node.style or ""
