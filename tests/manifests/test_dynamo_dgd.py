@@ -87,6 +87,30 @@ def test_a_component_may_be_an_object_of_its_own(read, words):
     assert (got.only.name, got.only.gpus_per_pod.value) == ("DynamoComponentDeployment/decode", 2)
 
 
+SCRIPT = """
+kind: DynamoGraphDeployment
+metadata: {name: llm}
+spec:
+  services:
+    Worker:
+      resources: {requests: {gpu: "1"}}
+      extraPodSpec: {mainContainer: {image: x/%s-runtime:0.4, args: ["%s --model org/model 2>&1 | tee /tmp/log"]}}
+"""
+
+
+def test_arguments_that_are_one_text_are_for_a_shell(read, words):
+    got = read(SCRIPT % ("vllm", "python3 -m dynamo.vllm"))
+    assert words(got.launches[0]) == ["python3", "-m", "dynamo.vllm", "--model", "org/model"]
+    assert not got.launches[0].entrypoint_of_image
+    assert got.cut(got.launches[0].argv[4]) == "org/model"
+
+
+@pytest.mark.parametrize("program", ["components/main.py", "components/decode_worker.py"])
+def test_the_programs_of_older_examples_are_told_by_their_image(read, words, program):
+    assert words(read(SCRIPT % ("sglang", f"python3 {program}")).launches[0])[:3] == ["python3", "-m", "dynamo.sglang"]
+    assert words(read(SCRIPT % ("vllm", f"python3 {program}")).launches[0])[:3] == ["python3", "-m", "dynamo.vllm"]
+
+
 # dynamo serve
 
 SERVED = """

@@ -9,7 +9,8 @@ from shardlint.findings import Maybe
 from shardlint.manifests import _devices, _dynamo_config, _pods, _roles
 from shardlint.manifests._environment import variables
 from shardlint.manifests._objects import kind, text
-from shardlint.manifests._values import value_of
+from shardlint.manifests._started import first_word
+from shardlint.manifests._values import fragments, value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar
 
@@ -58,8 +59,27 @@ def _of_pod(service: Node, base: Launch, document: Document, env: dict[str, Mayb
     extra = service.get("extraPodSpec")
     main = extra.get("mainContainer") if extra is not None else None
     if isinstance(extra, Mapping) and isinstance(main, Mapping):
-        yield from _pods.container_launches(main, extra, base, document, env)
+        for launch in _pods.container_launches(main, extra, base, document, env):
+            yield from _by_shell(launch, main)
     yield from _pods.launches(service.get("podTemplate", "spec"), base, document, env)
+
+
+def _by_shell(launch: Launch, container: Mapping) -> Iterator[Launch]:
+    """Arguments without a command that are one text: the operator gave them to a shell once."""
+    arguments = fragments(container.get("args"), launch.env) if launch.entrypoint_of_image else []
+    if len(arguments) != 1 or " " not in arguments[0].text.strip():
+        yield launch
+        return
+    from shardlint.text import shell
+
+    for command in shell.read(arguments[0], launch.env).commands:
+        if command.words:
+            env = {**launch.env, **command.env}
+            conditional = command.conditional
+            at = first_word(command)
+            yield launch._replace(
+                at=at, argv=command.words, env=env, entrypoint_of_image=False, conditional=conditional
+            )
 
 
 def _cards(service: Node) -> Maybe[int] | None:

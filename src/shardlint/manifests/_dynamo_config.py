@@ -6,6 +6,7 @@ names.  `ServiceArgs` are Dynamo's own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from shardlint.deployment import ConfigEntry, Launch, Word
@@ -19,6 +20,7 @@ from shardlint.text.source import Fragment, Inset, Source
 VARIABLE = "DYN_DEPLOYMENT_CONFIG"
 ENGINE_ARGS = ("engine_args", "engine-args", "extra-engine-args", "extra_engine_args")
 OWN_KEYS = frozenset({"ServiceArgs", "common-configs", *ENGINE_ARGS})
+_WORKER = re.compile(r"(?:.*/)?components/(?:main|worker|(?:decode|prefill)_worker)\.py")
 NO_ENGINES = ("frontend", "processor", "router", "planner", "encode", "mocker")
 """What the names of services say that start no engine."""
 ENGINES = {"sglang": "dynamo.sglang", "trtllm": "dynamo.trtllm", "tensorrt": "dynamo.trtllm", "vllm": "dynamo.vllm"}
@@ -49,8 +51,14 @@ def _starts_none(name: str) -> bool:
 
 
 def resolved(launch: Launch, source: Source) -> Launch:
-    """A launch of `dynamo serve ... --service-name NAME` as the engine that the service starts; any other as it is."""
+    """A launch of `dynamo serve ... --service-name NAME` as the engine that the service starts; any other as it is.
+
+    So is the program of a worker that Dynamo's examples had before it had a module for each engine.
+    """
     words = [word.value if isinstance(word, Located) else word.spelled for word in launch.argv]
+    if len(words) > 1 and _WORKER.fullmatch(words[1]) and launch.gpus_per_pod is not None:
+        module = _module(launch.image.value if isinstance(launch.image, Located) else "")
+        return launch._replace(argv=(*_command(module, launch.at), *launch.argv[2:]))
     if [word.rpartition("/")[2] for word in words[:1]] + words[1:2] != ["dynamo", "serve"]:
         return launch
     service = _service_of(words)
