@@ -262,7 +262,7 @@ def _models(application: Mapping) -> list[tuple[str, Maybe[str]]]:
     for name in MODELS:
         if (node := _scalar(variables, name) or _scalar(arguments, name.lower())) is not None:
             return [("", value_of(node))]
-    several = [
+    several: list[tuple[str, Maybe[str]]] = [
         (match[1] or match[2], value_of(value))
         for key, value in (variables.items() if isinstance(variables, Mapping) else ())
         if isinstance(value, Scalar) and (match := _PREFIXED.fullmatch(key.text)) is not None
