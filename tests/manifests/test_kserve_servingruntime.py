@@ -41,7 +41,7 @@ spec:
 def test_the_serving_container_of_a_runtime_is_read(read, words):
     got = read(RUNTIME)
     assert (got.form, got.only.name) == ("kserve-servingruntime", "ServingRuntime/vllm")
-    assert words(got.only) == ["vllm", "serve", "/mnt/models", "-tp=2"]
+    assert words(got.only) == ["vllm", "serve", "/mnt/models", "-tp=2", "<$@>"]
     assert got.only.gpus_per_pod.value == 2
 
 
@@ -80,3 +80,9 @@ def test_prefill_and_decode_are_servers_of_their_own(read):
         "ClusterServingRuntime/pd/decoder",
     ]
     assert got.launches[0].replicas.value == 2
+
+
+def test_what_a_service_may_add_is_open(read):
+    read_alone = engines.read(Server("vllm", read(RUNTIME).only))
+    assert read_alone.knobs["tensor_parallel_size"].value == 2
+    assert "the service that uses the runtime" in read_alone.open_words[0].reason

@@ -16,7 +16,7 @@ from shardlint.manifests import _cards, _devices, _pods, _resources, _stated
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import kind, objects_of_file, text
-from shardlint.manifests._started import started
+from shardlint.manifests._started import SHELLS, started
 from shardlint.manifests._values import fragments, word
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Sequence
@@ -95,7 +95,17 @@ def _of_containers(spec: Mapping, base: Launch, document: Document, over: Over) 
     containers = list(_pods.serving_containers(spec))
     serving = [item for item in containers if text(item.get("name")) == SERVING] or containers
     for container in serving:
-        yield from container_launches(container, spec, base, document, given, over)
+        for launch in container_launches(container, spec, base, document, given, over):
+            yield launch if over.container is not None else _open(launch, container)
+
+
+def _open(launch: Launch, container: Node) -> Launch:
+    """The launch of a runtime alone: every service that uses it may add arguments, which a script need not pass on."""
+    first = container.get("command", 0)
+    if text(first).rpartition("/")[2] in SHELLS:
+        return launch
+    reason = "arguments of the service that uses the runtime"
+    return launch._replace(argv=(*launch.argv, Unknown(reason, launch.at, "$@", "reading it with the service")))
 
 
 def container_launches(
