@@ -132,3 +132,35 @@ def test_manifests_in_here_documents_are_read(read, words):
 
 def test_yaml_is_no_script(read):
     assert read("vllm: serve\n").form is None
+
+
+def test_a_count_of_all_gpus_is_that_of_the_pod(read, words):
+    script = "N=$(nvidia-smi -L | wc -l)\nCUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp $N"
+    assert words(read(script, "x.sh").only)[-1] == "2"
+    assert isinstance(read("vllm serve m -tp $(nvidia-smi -L | wc -l)", "x.sh").only.argv[-1], Unknown)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'ssh -p 22 node1 "vllm serve m"',
+        "ssh node1 vllm serve m",
+        'tmux new-session -d -s x "vllm serve m"',
+        'screen -dmS x bash -c "vllm serve m"',
+        "mpirun -np 2 --allow-run-as-root -x A vllm serve m",
+        "cat > run.sh <<'EOF'\n#!/bin/bash\nvllm serve m\nEOF",
+    ],
+)
+def test_commands_on_other_hosts_and_in_written_scripts(read, words, script):
+    assert words(read(script, "x.sh").launches[-1]) == ["vllm", "serve", "m"]
+
+
+def test_a_manifest_in_a_here_document_gets_the_variables_of_the_script(read, words):
+    got = read(
+        "M=org/m\nkubectl apply -f - <<EOF\nkind: Pod\nspec:\n  containers:\n  - image: vllm/vllm-openai\n"
+        '    args: ["--model", "$M", "--seed", "$S"]\nEOF\n',
+        "x.sh",
+    )
+    launch = got.launches[-1]
+    assert words(launch)[:2] == ["--model", "org/m"]
+    assert isinstance(launch.argv[3], Unknown)

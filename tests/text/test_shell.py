@@ -170,7 +170,7 @@ def test_branches_decide_what_is_known(text, expected):
         ("CMD='vllm serve x'; $CMD --tp 8", ["vllm serve x --tp 8"]),
         ('CMD=(vllm serve x); exec "${CMD[@]}" --tp 8', ["vllm serve x --tp 8"]),
         ("exec > log 2>&1; vllm", ["vllm"]),
-        ("cat <<EOF | sh -x\nhi\nEOF\nvllm", ["cat", "sh -x", "vllm"]),
+        ("cat <<EOF | sh -x\nhi\nEOF\nvllm", ["cat", "hi", "vllm"]),
         ("cat <<EOF && vllm\nhi\nEOF", ["cat", "vllm"]),
     ],
 )
@@ -237,9 +237,36 @@ def test_an_inner_shell_knows_only_what_is_exported():
 def test_here_documents_are_texts_with_places():
     command = read("cat > x <<EOF\na: $B\nc: 8\nEOF\ny").commands[0]
     heredoc = command.heredocs[0]
-    assert heredoc.text == "a: $B\nc: 8\n"
+    assert heredoc.restored() == "a: $B\nc: 8\n"
     start = heredoc.text.index("8")
     assert heredoc.span(start, start + 1) == Span("run.sh", 3, 4, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bash <<EOF\nx 1\nEOF", ["x 1"]),
+        ("B=2\nsudo bash -s <<EOF\nx $B\nEOF", ["x 2"]),
+        ("export B=2\nbash <<'EOF'\nx $B\nEOF", ["x 2"]),
+        ("B=2\ncat <<EOF | bash\nx $B\nEOF", ["cat", "x 2"]),
+        ("sbatch --parsable <<EOF\nx 1\nEOF", ["x 1"]),
+        ("python <<EOF\nx 1\nEOF", ["python"]),
+    ],
+)
+def test_shells_read_here_documents(text, expected):
+    assert commands(text) == expected
+
+
+def test_variables_are_put_into_a_here_document_unless_its_mark_is_quoted():
+    text = "B=8\ncat <<%s\na: $B\nEOF\n"
+    assert read(text % "EOF").commands[0].heredocs[0].text == "a: 8\n"
+    assert read(text % "'EOF'").commands[0].heredocs[0].text == "a: $B\n"
+
+
+def test_read_takes_words_from_a_text():
+    assert words('X=\'--a 1\'; read -r -a A <<<"$X"; x "${A[@]}"') == ["x", "--a", "1"]
+    assert words("read -r A <<< 'b c'; x \"$A\"") == ["x", "b c"]
+    assert words('read -r -a A <<<"$Y"; x ${A[0]}')[1].startswith("?")
 
 
 def test_tabs_before_here_document_lines_are_taken_off():

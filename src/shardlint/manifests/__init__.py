@@ -13,11 +13,11 @@ from importlib import import_module
 from itertools import islice
 from typing import NamedTuple, Protocol, cast
 
-from shardlint.deployment import ConfigEntry, Launch
-from shardlint.findings import Problem
+from shardlint.deployment import ConfigEntry, Launch, Word
+from shardlint.findings import Located, Problem, Unknown
 from shardlint.text.documents import Document, kind_of
 from shardlint.text.nodes import Node
-from shardlint.text.source import Fragment, Library, Source
+from shardlint.text.source import ALL_GPUS, Fragment, Library, Source
 
 MAX_LAUNCHES = 5_000
 """Of one document that are read; aliases could make millions of a few lines."""
@@ -70,9 +70,26 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
             break
         part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
         name = name or (form.NAME if part else None)
-        found.extend(item for item in part if isinstance(item, Launch))
+        found.extend(_counted(item) for item in part if isinstance(item, Launch))
         problems.extend(item for item in part if isinstance(item, Problem))
     return Found(name, tuple(found), tuple(problems))
+
+
+def _counted(launch: Launch) -> Launch:
+    """Words that count all GPUs of the pod when they run, where the manifest says how many it has."""
+    cards = launch.gpus_per_pod
+    if not isinstance(cards, Located) or not any(_counts(word) for word in launch.argv):
+        return launch
+    number, why = str(cards.value), "all GPUs of the pod"
+    return launch._replace(
+        argv=tuple(
+            Located(number, word.span, word.spelled, "derived", why) if _counts(word) else word for word in launch.argv
+        )
+    )
+
+
+def _counts(word: Word) -> bool:
+    return isinstance(word, Unknown) and word.reason == ALL_GPUS and not word.spelled.startswith("-")
 
 
 def _is_fallback(form: Form) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -12,7 +13,7 @@ from shardlint.findings import Problem, Unknown
 from shardlint.manifests import _card_names, _devices, _docker_run, _mounts, _submitted, _wrappers
 from shardlint.manifests._started import first_word, script_index, stages
 from shardlint.text import shell
-from shardlint.text.source import Fragment, Library, Source, beside
+from shardlint.text.source import Fragment, Inset, Library, Source, beside
 
 Step = tuple[Launch | Problem, _wrappers.Options]
 """A launch, and the options of the `srun` that it runs under."""
@@ -45,7 +46,7 @@ def steps_of(
         if command.words:
             yield from _of_command(command, base._replace(together=f"{base.unit} {stage}"), files)
         for heredoc in command.heredocs:
-            for launch in _inside(heredoc, library):
+            for launch in _inside(heredoc, base, files, library):
                 yield launch, {}
 
 
@@ -139,15 +140,29 @@ def _of_container(
             )
 
 
-def _inside(heredoc: Fragment, library: Library) -> Iterator[Launch]:
-    """The launches of a manifest in a here-document; the rest of the script is blanked, so that places stay true."""
-    if not heredoc.text.strip() or ":" not in heredoc.text:
+_SCRIPT = re.compile(r"\s*#!\S*/(?:env\s+)?(?:ba|da|z|k)?sh\b")
+
+
+def _inside(heredoc: Fragment, base: Launch, files: shell.Files, library: Library) -> Iterator[Launch]:
+    """The launches of a manifest in a here-document, or of a script that it writes."""
+    if not heredoc.text.strip():
         return
+    if _SCRIPT.match(heredoc.text):
+        for inner in shell.read(heredoc, files=files).commands:
+            if inner.words:
+                yield from (launch for launch, _ in _of_command(inner, base, files) if isinstance(launch, Launch))
+    elif ":" in heredoc.text:
+        from shardlint.text import yaml  # the one place where a script needs it
+
+        for document in yaml.documents(_source_of(heredoc)).documents:
+            yield from manifests.launches(document, library).launches
+
+
+def _source_of(heredoc: Fragment) -> Source:
+    """The text as a file: as it stands, with the rest of the script blanked, or with variables of the script in it."""
     start, end = heredoc.offsets[0], heredoc.offsets[len(heredoc.text) - 1] + 1
     text = heredoc.source.text
+    if text[start:end] != heredoc.text:
+        return Inset(Fragment(heredoc.restored(), heredoc.source, heredoc.offsets))
     blank = "".join(character if character == "\n" else " " for character in text[:start])
-    inner = Source(heredoc.source.path, blank + text[start:end])
-    from shardlint.text import yaml  # the one place where a script needs it
-
-    for document in yaml.documents(inner).documents:
-        yield from manifests.launches(document, library).launches
+    return Source(heredoc.source.path, blank + text[start:end])

@@ -143,7 +143,7 @@ def _option(words: Sequence[Word], place: int, wrapper: Wrapper) -> tuple[str, W
         return name, after(word, text.index("=") + 1), place + 1
     if not text.startswith("--"):
         name = _LONG.get(text[1], text[1])
-        if text[1] in wrapper.short_switches and _CLUSTER.fullmatch(text):
+        if _CLUSTER.fullmatch(text) and set(text[1:]) <= set(wrapper.short_switches):
             return name, None, place + 1
         if len(text) > 2 and not _CLUSTER.fullmatch(text):
             return name, after(word, 2), place + 1

@@ -62,7 +62,7 @@ class Command(NamedTuple):
     span: Span
     """From its first word (assignments and prefixes included) to its last."""
     heredocs: tuple[Fragment, ...] = ()
-    """Bodies of its here-documents as written."""
+    """Bodies of its here-documents as it is given them: variables replaced where their mark is not quoted."""
     conditional: bool = False
     """Whether it stands in a branch or loop, or after `||`, so that it may not run."""
     background: bool = False
@@ -177,6 +177,8 @@ class _Reader:
         self._depth = 0
         self._conditions = 0
         self._background = 0
+        self._input: Value | None = None
+        """What `<<<` gives to the command at hand."""
         self._functions: dict[str, Node] = {}
         self._called: set[str] = set()
         self._active: set[str] = set()
@@ -479,7 +481,12 @@ class _Reader:
     def _after_heredoc(self, redirect: Node) -> None:
         """`cat <<EOF | sh` and `cat <<EOF && next`: the grammar hangs what follows under the redirection."""
         for child in redirect.named_children:
-            if not child.type.startswith("heredoc") and child.type not in _NO_STATEMENTS:
+            if child.type.startswith("heredoc") or child.type in _NO_STATEMENTS:
+                continue
+            if _SHELL_ALONE.fullmatch(self._text(child)) and self._scripts < MAX_SCRIPTS:
+                for text in self._heredocs_of((redirect,)):
+                    self._nested(text, self._of_another_shell(self.variables))
+            else:
                 self._statement(child)
 
     def _command(self, node: Node, extra: Sequence[Node] = (), redirects: Sequence[Node] = ()) -> None:
@@ -495,6 +502,11 @@ class _Reader:
         for redirect in inner:
             words.extend(_words_after_target(redirect))
         words = sorted([*words, *extra], key=lambda word: word.start_byte)
+        texts = [
+            child for part in (*inner, *redirects) if part.type == "herestring_redirect" for child in part.children
+        ]
+        given = [text for text in texts if text.type in _LOOSE_WORDS]
+        self._input = tuple(self._pieces(*self._range(given[0]))) if given else None
         last = max([node, *extra], key=lambda part: part.end_byte)
         self._run_command(words, assignments, self._heredocs_of([*inner, *redirects]), self._span(node, last))
 
@@ -508,6 +520,14 @@ class _Reader:
 
     def _heredoc(self, redirect: Node, body: Node) -> Fragment:
         """The lines of a here-document; `<<-` takes the tabs off their fronts."""
+        mark = next((self._text(child) for child in redirect.children if child.type == "heredoc_start"), "'")
+        lines = self._lines_of(redirect, body)
+        if re.search(r"[\"'\\]", mark) or not re.search(r"[$`]", lines.text):
+            return lines
+        pieces = Expander(lines, self.variables.lookup, self.variables.assign).expand(0, len(lines.text), double=True)
+        return as_fragment(tuple(pieces), self.fragment.source)
+
+    def _lines_of(self, redirect: Node, body: Node) -> Fragment:
         start, end = self._range(body)
         text = self.fragment.text
         start = text.rfind("\n", 0, start) + 1
@@ -560,6 +580,9 @@ class _Reader:
             self._evaluate(words)
         elif script is not None and self._scripts < MAX_SCRIPTS:
             self._inner_script(words, script, within)
+        elif heredocs and _reads_its_input(words) and self._scripts < MAX_SCRIPTS:
+            for text in heredocs:
+                self._nested(text, self._of_another_shell(within))
         else:
             self._record(words, within, heredocs, span)
 
@@ -603,12 +626,13 @@ class _Reader:
 
     def _inner_script(self, words: list[_Field], script: int, within: Variables) -> None:
         """`bash -c TEXT NAME ARGUMENTS`: another shell, which knows only what is exported."""
-        inner = Variables(
-            {name: value for name, value in within.values.items() if name in within.exported},
-            set(within.exported),
-            [word.value for word in words[script + 2 :]],
-        )
+        inner = self._of_another_shell(within, [word.value for word in words[script + 2 :]])
         self._nested(as_fragment(words[script].value, self.fragment.source), inner)
+
+    @staticmethod
+    def _of_another_shell(within: Variables, arguments: Array | None = None) -> Variables:
+        known = {name: value for name, value in within.values.items() if name in within.exported}
+        return Variables(known, set(within.exported), arguments)
 
     def _nested(self, fragment: Fragment, variables: Variables) -> None:
         reader = _Reader(fragment, variables, self._run, self._scripts + 1)
@@ -668,7 +692,17 @@ class _Reader:
             self.variables.arguments = self.variables.arguments[int(count) :] if count.isdigit() else None
 
     def _read(self, words: list[_Field]) -> None:
-        """`read A B`, `mapfile A`, `printf -v A`, `getopts x A`: set to what only the run tells."""
+        """`read A B`, `mapfile A`, `printf -v A`, `getopts x A`: set to what only the run tells.
+
+        `read -a A <<<"$X"` makes an array of the words of a text.
+        """
+        options = [text_of(word.value) for word in words[1:] if text_of(word.value).startswith("-")]
+        names = [text for word in words[1:] if _NAME.fullmatch(text := text_of(word.value))]
+        if self._input is not None and len(names) == 1 and hole_of(self._input) is None:
+            parts = fields([piece._replace(splits=True) for piece in self._input])
+            is_array = any(re.fullmatch(r"-[a-z]*a", option) for option in options)
+            self.variables.assign(names[0], parts if is_array else self._input)
+            return
         for word in words[1:]:
             name = text_of(word.value)
             if _NAME.fullmatch(name):
@@ -724,6 +758,7 @@ class _Reader:
         return None
 
 
+_SHELL_ALONE = re.compile(r"\|?\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|da|z|k)?sh(?:\s+-[seux]+)*\s*(?:-)?\s*")
 _SOURCES = re.compile(r"(?:^|[\s;&(])(?:source|\.)[ \t]")
 _ENV_FILE = re.compile(r"[\w./-]*\.env\b[\w.-]*", re.ASCII)
 _LET = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)([^=]+)", re.ASCII)
@@ -763,6 +798,15 @@ _BUILTINS: Final[dict[str, Callable[[_Reader, list[_Field]], None]]] = {
     "printf": _Reader._printf,
     "let": _Reader._let_builtin,
 }
+
+
+def _reads_its_input(words: Sequence[_Field]) -> bool:
+    """`bash <<EOF`, and `sbatch <<EOF`, which makes a job of it."""
+    name = name_of(words[0].value)
+    if name == "sbatch":
+        return all(text_of(word.value).startswith("-") for word in words[1:])
+    texts = [text_of(word.value) for word in words[1:]]
+    return name in ("bash", "sh", "dash", "zsh", "ksh") and all(text in ("-s", "-e", "-x", "-l", "-") for text in texts)
 
 
 def _within_limit(fragment: Fragment, run: _Run) -> Fragment:

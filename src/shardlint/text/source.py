@@ -13,6 +13,9 @@ from shardlint.findings import Span, Unknown
 MASK = "\U0010f5a5"
 """Stands for each character of a template, or of a hole in a text, while it is parsed: private use, so never text."""
 
+ALL_GPUS = "it counts all GPUs of the pod or host when it runs"
+"""Why `$(nvidia-smi -L | wc -l)` is not known, for those who know how many GPUs there are."""
+
 NO_HOLES: Mapping[int, Unknown] = MappingProxyType({})
 
 Stretches = Sequence[tuple[int, int]]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from shardlint.findings import Located, Maybe, Span, Unknown
 from shardlint.text.arithmetic import calculate
-from shardlint.text.source import MASK, Fragment, Source
+from shardlint.text.source import ALL_GPUS, MASK, Fragment, Source
 
 MAX_DEPTH: Final = 32
 """Expansions inside expansions that are followed."""
@@ -496,9 +496,14 @@ class Expander:
 
     def _runtime(self, start: int, end: int, quoted: bool) -> Piece:
         spelled = self.fragment.part(start, end).restored()
-        return self._unknown(start, end, f"decided when it runs: {spelled}", quoted=quoted)
+        counts = _COUNTS_GPUS.search(spelled) is not None
+        return self._unknown(start, end, ALL_GPUS if counts else f"decided when it runs: {spelled}", quoted=quoted)
 
 
+_COUNTS_GPUS = re.compile(
+    r"nvidia-smi\s+(?:-L|--list-gpus|--query-gpu=\S+(?:\s+--format=\S+)?)\s*(?:2>\S+\s*)?\|\s*(?:wc\s+-l|grep\s+-c)"
+    r"|torch\.cuda\.device_count\(\)"
+)
 _DEFAULTS: Final = frozenset((":-", "-", ":=", "=", ":?", "?", ":+", "+"))
 
 
