@@ -34,6 +34,9 @@ MOE = TINY | {
     "moe_intermediate_size": 256,
 }
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}
+AUTO_ROUND: dict[str, Any] = {"quant_method": "auto-round", "bits": 4, "group_size": 128, "sym": True}
+TENSOR: dict[str, Any] = {"dtype": "fp8_e4m3", "is_dynamic": False, "qscheme": "per_tensor"}
+QUARK: dict[str, Any] = {"quant_method": "quark", "global_quant_config": {"weight": TENSOR, "input_tensors": TENSOR}}
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False, "sym": True}
 FP8 = {"quant_method": "fp8", "activation_scheme": "dynamic"}
 NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
@@ -157,12 +160,33 @@ def test_a_side_file_counts_only_where_modelopt_made_it() -> None:
         {"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"]}}},
         PACKED | {"ignore": ["re:(a+)+$"]},
         PACKED | {"ignore": ["re:("]},
+        AUTO_ROUND | {"sym": False},
+        AUTO_ROUND | {"to_quant_block_names": ["model.layers"]},
+        AUTO_ROUND | {"extra_config": {"model.layers.0.mlp.down_proj": {"bits": 8}}},
+        AUTO_ROUND | {"extra_config": {".*mlp.*": {"bits": 16}}},
+        QUARK | {"layer_quant_config": {"*mlp*": {}}},
+        QUARK | {"global_quant_config": {"weight": {"dtype": "int4", "qscheme": "per_group"}}},
     ],
 )
 def test_what_is_not_described_is_unknown_and_the_sizes_stay(quantisation: dict[str, Any]) -> None:
     found = rows(quantisation)
     assert found.bytes_unknown is not None
     assert len(found.weights) == len(rows(None).weights)
+
+
+def test_autoround_packs_as_another_method_does_but_for_the_layers_it_names() -> None:
+    kept = {f"model.layers.0.self_attn.{name}_proj": {"bits": 16} for name in "qkv"}
+    found = rows(AUTO_ROUND | {"extra_config": kept})
+    packed = {(row.name, tuple(row.layers)) for row in found.weights if row.scheme is not None}
+    assert ("model.layers.#.self_attn.qkv_proj", tuple(range(1, found.layers))) in packed
+    assert {row.scheme for row in found.weights if row.scheme} == {
+        row.scheme for row in rows(GPTQ).weights if row.scheme
+    }
+
+
+def test_quark_leaves_alone_what_it_names() -> None:
+    found = rows(QUARK | {"exclude": ["re:.*mlp.*", "lm_head"]})
+    assert {row.name.split(".")[3] for row in found.weights if row.scheme is not None} == {"self_attn"}
 
 
 @pytest.mark.parametrize("text", ["(a+)+$", "(.*x)*y", ".*.*.*.*.*.*a", "["])

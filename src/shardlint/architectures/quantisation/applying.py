@@ -9,6 +9,7 @@ from typing import Any
 from shardlint.architectures.model import Missing
 from shardlint.architectures.quantisation.checkpoint import quantisation_of, quantization_config
 from shardlint.architectures.quantisation.compressed import compressed_tensors
+from shardlint.architectures.quantisation.exports import auto_round, quark
 from shardlint.architectures.quantisation.methods import (
     Renames,
     awq,
@@ -28,6 +29,7 @@ from shardlint.findings import Unknown
 METHODS: Mapping[str, Callable[[Mapping[str, Any], Renames], Method]] = {
     "auto_awq": awq,
     "auto_gptq": gptq,
+    "auto-round": auto_round,
     "awq": awq,
     "awq_marlin": awq,
     "compressed-tensors": compressed_tensors,
@@ -35,11 +37,13 @@ METHODS: Mapping[str, Callable[[Mapping[str, Any], Renames], Method]] = {
     "fp8": fp8,
     "gptq": gptq,
     "gptq_marlin": gptq,
+    "inc": auto_round,
     "modelopt": modelopt,
     "modelopt_fp4": modelopt,
     "modelopt_mixed": modelopt,
     "modelopt_mxfp8": modelopt,
     "mxfp4": mxfp4,
+    "quark": quark,
 }
 """The method that a checkpoint names -> what it makes of the modules."""
 
