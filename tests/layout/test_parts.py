@@ -40,6 +40,8 @@ WIDE = (Extent(8),)
         (Row("output", VOCABULARY, stage="last"), "lm_head"),
         (Row("visual.blocks.#.attn.qkv", WIDE, stage="first", tower="by_mode"), "towers"),
         (Row("model.layers.#.hc_attn_fn", WIDE), "other"),
+        (Row("model.layers.#.per_layer_input_gate", WIDE), "other"),
+        (Row("model.layers.#.altup.modality_router", WIDE), "other"),
     ],
     ids=lambda value: value.name if isinstance(value, Row) else value,
 )

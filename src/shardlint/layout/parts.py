@@ -42,6 +42,7 @@ PARTS: tuple[PartName, ...] = (
 _HEADS = ("lm_head", "output", "output_layer", "score")
 _TABLES = ("wte", "wpe")
 _BY_MODULE: tuple[tuple[PartName, tuple[str, ...]], ...] = (
+    ("other", ("altup", "laurel", "per_layer")),
     ("shared_experts", ("shared_expert",)),
     ("router", ("router", "gate.", "e_score_correction_bias")),
     ("other", (".hc_",)),

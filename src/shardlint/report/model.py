@@ -100,7 +100,7 @@ def _where(fact: Located[Any]) -> str:
         return fact.source or fact.origin
     if fact.span.path.startswith(OF_NO_FILE):
         return f"{fact.span.path.partition(':')[0]}: {fact.source or fact.spelled}"
-    said = fact.source or fact.spelled
+    said = (fact.source or fact.spelled).removesuffix(f" of {fact.span.path}")
     at = f"{fact.span.path}:{fact.span.line}:{fact.span.column}"
     return f"{at} ({said})" if said else at
 
