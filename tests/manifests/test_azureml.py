@@ -36,6 +36,18 @@ def test_an_image_with_its_own_entrypoint_tells_it_too(read):
     assert (deployment.engine, deployment.engine_version.value) == ("vllm", "0.10.0")
 
 
+def test_a_deployment_that_is_called_after_the_engine_tells_it_too(read):
+    deployment = only(read(DEPLOYMENT.replace("VLLM_ARGS", "OTHER")).launches)
+    assert (deployment.engine, deployment.model.value) == ("vllm", "org/model")
+    other = DEPLOYMENT.replace("VLLM_ARGS", "OTHER").replace("example/vllm", "example/x")
+    assert deployments(read(other).launches) == []
+
+
+def test_cards_of_an_own_cluster(read):
+    got = read(DEPLOYMENT + "resources: {requests: {cpu: 1, nvidia.com/gpu: 2}}\n")
+    assert only(got.launches).gpus_per_pod.value == 2
+
+
 def test_without_a_name_the_model_is_unknown(read):
     assert isinstance(only(read(DEPLOYMENT.replace("MODEL_NAME", "OTHER")).launches).model, Unknown)
 

@@ -47,6 +47,20 @@ def test_phases_of_a_disaggregated_server_are_two_engines(read):
     )
 
 
+def test_workers_of_the_benchmark_on_slurm(read):
+    got = read(
+        """
+        environment: {model_path: /models/m}
+        worker_config:
+          gen: {tensor_parallel_size: 8, moe_expert_parallel_size: 8}
+          ctx: {tensor_parallel_size: 4}
+        """
+    )
+    prefill, decode = deployments(got.launches)
+    assert (prefill.model.value, sizes(prefill)) == ("/models/m", {"tensor_parallel_size": 4})
+    assert sizes(decode) == {"tensor_parallel_size": 8, "expert_parallel_size": 8}
+
+
 @pytest.mark.parametrize(
     "text",
     [

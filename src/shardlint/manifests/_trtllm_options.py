@@ -37,16 +37,23 @@ MARKS = frozenset(
     }
 )  # fmt: skip
 """Options that no other engine calls so."""
-PHASES = {"context_servers": "prefill", "generation_servers": "decode"}
+PHASES = (
+    (("context_servers",), "prefill"),
+    (("generation_servers",), "decode"),
+    (("worker_config", "ctx"), "prefill"),
+    (("worker_config", "gen"), "decode"),
+)
+"""Where files of disaggregated servers, and of their benchmark on Slurm, hold the options of each phase."""
 
 
 def launches_of(root: Mapping, form: str) -> Iterator[Launch]:
     """The launches of a file that states a size; one that only tunes a server is no deployment."""
     name = root.source.path.replace("\\", "/").rpartition("/")[2]
-    phases = [(part, fields) for key, part in PHASES.items() if isinstance(fields := root.get(key), Mapping)]
+    phases = [(part, fields) for path, part in PHASES if isinstance(fields := root.get(*path), Mapping)]
     for part, fields in phases:
         base = Launch(f"{name}/{part}", "config", form, fields.span, replicas=number(fields.get("num_instances")))
-        yield _launch([fields, root], base._replace(unit=base.name))
+        shared = [layer for layer in (root, root.get("environment")) if isinstance(layer, Mapping)]
+        yield _launch([fields, *shared], base._replace(unit=base.name))
     layers: list[Node] = [part for part in (root, root.get("llm_api_args")) if isinstance(part, Mapping)]
     keys = {key.text for layer in layers if isinstance(layer, Mapping) for key, _ in layer.items()}
     if not phases and not keys.isdisjoint(SIZES) and not keys.isdisjoint(MARKS):
