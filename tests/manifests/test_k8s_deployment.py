@@ -228,3 +228,19 @@ def test_a_config_map_may_stand_in_another_file_of_the_folder(read, words, sourc
     files = {"deploy/other.yaml": "kind: Service\nmetadata: {name: settings}\n", "deploy/settings.yaml": SETTINGS}
     assert words(read(text, **files).only)[-1] == "4"
     assert words(read(text, **{"elsewhere/settings.yaml": SETTINGS}).only)[-1] == "<$(TP)>"
+
+
+def test_an_image_of_ones_own_without_words_is_told_by_its_variables(read):
+    got = read(
+        """
+        kind: Deployment
+        metadata: {name: own}
+        spec: {template: {spec: {containers: [{image: registry/team/vllm-release:1.2, env: [
+          {name: MODEL_PATH, value: /models/a}, {name: TP_SIZE, value: "2"}]}]}}}
+        """
+    )
+    assert {entry.key.value: entry.value.value for entry in got.only.settings} == {
+        "model": "/models/a",
+        "tensor-parallel-size": "2",
+    }
+    assert got.cut(got.only.settings[1].value) == '"2"'

@@ -7,7 +7,7 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
-from shardlint.manifests import _card_names, _cards, _claims, _devices, _resources
+from shardlint.manifests import _card_names, _cards, _claims, _devices, _opaque, _resources
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import name, place, text
@@ -50,7 +50,7 @@ def container_launches(
         unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
     )
     for command in mounted.commands(started(entrypoint, arguments, env, word), document):
-        yield shared._replace(
+        launch = shared._replace(
             at=command.at or base.at,
             argv=command.argv,
             env=command.env,
@@ -61,6 +61,7 @@ def container_launches(
             together=f"{shared.unit} {command.stage}",
             background=command.background,
         )
+        yield launch if launch.argv else _opaque.told_by_environment(launch)
 
 
 def serving_containers(spec: Mapping) -> Iterator[Mapping]:
