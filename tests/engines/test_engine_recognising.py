@@ -146,3 +146,18 @@ def test_an_image_without_words_may_be_told_by_variables() -> None:
     assert engines.recognise(told) == "trtllm"
     found = engines.read(Server("trtllm", told))
     assert (found.model.value, found.knobs["tensor_parallel_size"].value) == ("/data/model", 2)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("command", "engine"),
+    [
+        ("/scripts/startup.sh --served-model-name=x --max-model-len=8 --enforce-eager", "vllm"),
+        ("/scripts/startup.sh --mem-fraction-static=0.8", "sglang"),
+        ("/scripts/startup.sh --port 8000", None),
+        ("/scripts/startup.sh leader --max-model-len=8", None),
+        ("router --max-model-len=8", None),
+    ],
+)
+def test_a_script_that_hands_flags_of_an_engine_on_starts_it(command: str, engine: str | None) -> None:
+    assert engines.recognise(launch(command, image="registry.example/server:1")) == engine
+    assert engines.recognise(launch(command)) is None  # a script that calls another one, in no container

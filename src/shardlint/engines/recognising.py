@@ -43,8 +43,16 @@ def recognise(launch: Launch, engines: Sequence[Engine]) -> tuple[Engine, Start]
         if (start := written_start(launch.argv, engine)) is not None:
             return engine, start
     if launch.argv and not launch.entrypoint_of_image:
-        return None
+        return _handed_on(launch.argv, engines) if launch.image is not None else None
     return by_image(launch, engines)
+
+
+def _handed_on(argv: Sequence[Word], engines: Sequence[Engine]) -> tuple[Engine, Start] | None:
+    """The engine to which a script of the container hands its flags, where these are the engine's own."""
+    if not _text(argv[0]).endswith(".sh") or not begins_as_flags(argv[1:]):
+        return None
+    engine = next((engine for engine in engines if has_marks(argv[1:], engine)), None)
+    return None if engine is None else (engine, Start(engine.entry or engine.commands[0], 1))
 
 
 def written_start(argv: Sequence[Word], engine: Engine) -> Start | None:
