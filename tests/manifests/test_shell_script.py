@@ -164,3 +164,13 @@ def test_a_manifest_in_a_here_document_gets_the_variables_of_the_script(read, wo
     launch = got.launches[-1]
     assert words(launch)[:2] == ["--model", "org/m"]
     assert isinstance(launch.argv[3], Unknown)
+
+
+def test_a_unit_that_a_script_writes_is_looked_into(read, words):
+    got = read(
+        "M=org/m\nsudo tee /etc/systemd/system/llm.service <<EOF\n[Unit]\nDescription=x\n[Service]\n"
+        "ExecStart=/usr/bin/vllm serve $M \\\\\n  -tp 2\nEOF\n",
+        "x.sh",
+    )
+    assert words(got.launches[-1]) == ["/usr/bin/vllm", "serve", "org/m", "-tp", "2"]
+    assert got.launches[-1].name == "x.sh"

@@ -144,13 +144,19 @@ _SCRIPT = re.compile(r"\s*#!\S*/(?:env\s+)?(?:ba|da|z|k)?sh\b")
 
 
 def _inside(heredoc: Fragment, base: Launch, files: shell.Files, library: Library) -> Iterator[Launch]:
-    """The launches of a manifest in a here-document, or of a script that it writes."""
+    """The launches of a manifest in a here-document, or of a script or unit that it writes."""
     if not heredoc.text.strip():
         return
     if _SCRIPT.match(heredoc.text):
         for inner in shell.read(heredoc, files=files).commands:
             if inner.words:
                 yield from (launch for launch, _ in _of_command(inner, base, files) if isinstance(launch, Launch))
+    elif "[Service]" in heredoc.text or "[Container]" in heredoc.text:
+        from shardlint.manifests import _units  # few scripts write units
+
+        for found in _units.launches_of(_source_of(heredoc), base.form, library):
+            if isinstance(found, Launch):
+                yield found._replace(name=base.name, kind=base.kind)
     elif ":" in heredoc.text:
         from shardlint.text import yaml  # the one place where a script needs it
 
