@@ -476,3 +476,11 @@ def test_what_the_rows_have_otherwise_than_the_checkpoint_is_said(
 ) -> None:
     found = rows(architecture, **keys)
     assert sum(unlike.parameters for unlike in found.unlike_checkpoint) == parameters
+
+
+@pytest.mark.parametrize("ending", ["Model", "ForRewardModeling"])
+def test_an_embedder_is_its_language_model_without_the_head(ending: str) -> None:
+    found, speaking = rows(f"Qwen3{ending}"), rows("Qwen3ForCausalLM")
+    assert [row.name for row in speaking.weights if row not in found.weights] == ["lm_head"]
+    assert found.caches == speaking.caches
+    assert isinstance(rows_of(geometry("NewModel")), Unknown)

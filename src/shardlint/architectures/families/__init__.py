@@ -91,7 +91,8 @@ def rows_of(
             f"of {geometry.model_id} only the main numbers are known",
             settle_by="give the model's config.json with --models",
         )
-    family = (FAMILIES if families is None else families).get(geometry.architecture)
+    table = FAMILIES if families is None else families
+    family = table.get(geometry.architecture) or _embedder(table, geometry.architecture)
     if family is None:
         named = geometry.architecture or "a model without architecture"
         return Unknown(f"the weights of {named} are not described", settle_by="a description of its family")
@@ -100,6 +101,25 @@ def rows_of(
     except Missing as missing:
         return missing.unknown
     return quantised(rows, geometry, quantization)
+
+
+EMBEDDERS = ("EmbeddingModel", "ForTextEncoding", "ForRewardModeling", "RewardModel", "Model")
+"""Endings of classes that vLLM makes of the language model of that name, without its output head."""
+HEADS = ("lm_head", "output", "output_layer")
+
+
+def _embedder(table: Mapping[str, Family], architecture: str) -> Family | None:
+    """The language model of a class that ends so, less the head (Qwen3Model from Qwen3ForCausalLM)."""
+    ending = next((ending for ending in EMBEDDERS if architecture.endswith(ending)), None)
+    family = table.get(architecture.removesuffix(ending) + "ForCausalLM") if ending else None
+    if family is None:
+        return None
+
+    def embed(model: Model) -> Rows:
+        rows = family(model)
+        return rows._replace(weights=tuple(row for row in rows.weights if row.name.rpartition(".")[2] not in HEADS))
+
+    return embed
 
 
 def lacks_vision_config(geometry: Geometry) -> bool:
