@@ -169,3 +169,10 @@ def test_a_container_has_the_image_of_the_top_whatever_it_is_called(read, words)
     )
     assert words(got.only)[:3] == ["serve", "org/m", "--max-model-len=8"]
     assert (got.only.image.value, got.only.gpus_per_pod.value) == ("vllm/vllm-openai:v0.27.1", 1)
+
+
+def test_aliases_of_aliases_end(read):
+    lines = ["a0: &a0 {image: {repository: vllm/vllm-openai}, args: [--model=m]}"]
+    for n in range(1, 8):
+        lines.append(f"a{n}: &a{n} {{" + ", ".join(f"k{i}: *a{n - 1}" for i in range(9)) + "}")
+    assert read("\n".join(lines)).launches

@@ -23,6 +23,8 @@ from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 from shardlint.text.source import Fragment
 
 _DEEPEST = 8
+_MOST = 5_000
+"""Mappings that are looked at: aliases inside aliases would double with every level."""
 OF_OTHER_CHARTS = frozenset({"servingEngineSpec", "modelArtifacts", "routerSpec"})
 """Keys of charts whose values have a form of their own."""
 SECTIONS = frozenset(
@@ -104,7 +106,7 @@ _OPEN = "arguments of the chart's templates"
 
 def launches_of(root: Mapping, form: str, document: Document) -> Iterator[Launch]:
     """The launches of every server that the values describe."""
-    for server in _servers(root, (), (), document):
+    for server in _servers(root, (), (), document, iter(range(_MOST))):
         yield from server.launches(form)
 
 
@@ -333,11 +335,13 @@ class _Server:
         return next((found for name in names if (found := text(self.parts[0].get(name)))), "")
 
 
-def _servers(here: Mapping, path: tuple[str, ...], outer: tuple[Mapping, ...], document: Document) -> Iterator[_Server]:
+def _servers(
+    here: Mapping, path: tuple[str, ...], outer: tuple[Mapping, ...], document: Document, left: Iterator[int]
+) -> Iterator[_Server]:
     """The servers of a mapping: those below it that are whole, else itself with its sections."""
-    if _is_off(here) or any(key in here for key in OF_OTHER_CHARTS) or len(path) > _DEEPEST:
+    if next(left, None) is None or _is_off(here) or any(key in here for key in OF_OTHER_CHARTS) or len(path) > _DEEPEST:
         return
-    below = list(_below(here, path, outer, document))
+    below = list(_below(here, path, outer, document, left))
     whole = [server for server in below if server.is_whole]
     if any(server.speaks_of_engine for server in whole):
         yield from whole
@@ -350,17 +354,19 @@ def _servers(here: Mapping, path: tuple[str, ...], outer: tuple[Mapping, ...], d
         yield from below
 
 
-def _below(here: Mapping, path: tuple[str, ...], outer: tuple[Mapping, ...], document: Document) -> Iterator[_Server]:
+def _below(
+    here: Mapping, path: tuple[str, ...], outer: tuple[Mapping, ...], document: Document, left: Iterator[int]
+) -> Iterator[_Server]:
     for key, value in here.items():
         if _plain(key) in ENVIRONMENTS:
             continue
         if isinstance(value, Mapping):
-            yield from _servers(value, (*path, key.text), (here, *outer), document)
+            yield from _servers(value, (*path, key.text), (here, *outer), document, left)
         elif isinstance(value, Sequence):
             for number, entry in enumerate(value):
                 if isinstance(entry, Mapping):
                     name = text(entry.get("name")) or str(number)
-                    yield from _servers(entry, (*path, key.text, name), (here, *outer), document)
+                    yield from _servers(entry, (*path, key.text, name), (here, *outer), document, left)
 
 
 def _sections(here: Mapping) -> list[Mapping]:
