@@ -56,6 +56,12 @@ class TestFolders:
         assert read(".") == ["upper.yaml"]
         assert reasons(".") == {}
 
+    def test_python_that_calls_no_engine_is_passed_over(self) -> None:
+        write("a/client.py", text="import vllm_client\nprint('vllm serve')\n")
+        write("a/serve.py", text="from vllm import LLM\nLLM('m')\n")
+        assert [source.path for source in find(("a",), ["*.py"]).sources] == ["a/serve.py"]
+        assert [source.path for source in find(("a/client.py",), ["*.py"]).sources] == ["a/client.py"]
+
     def test_folders_of_tools_are_passed_over(self) -> None:
         write("node_modules/a.yaml", ".git/b.yaml", ".venv/c.yaml", ".github/d.yaml")
         assert read(".") == [".github/d.yaml"]

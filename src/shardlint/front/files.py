@@ -37,6 +37,9 @@ ENGINE_WORDS = (
 )
 """In lower case. A file without any of them starts no engine that we know, whatever else it holds."""
 
+PYTHON_CALLS = (b"LLM(", b"Args(", b"Engine(")
+"""What a Python file has to hold beside them: most of those that speak of an engine only talk to one."""
+
 
 class Found(NamedTuple):
     """What was read; what was not, and why; what is wrong with files as files."""
@@ -167,7 +170,7 @@ class _Search:
                 self._note(path, "a binary file")
         elif len(data) > MOST_BYTES:
             self._note(path, f"larger than {MOST_BYTES // 1024 // 1024} MiB")
-        elif named or speaks_of_engines(data):
+        elif named or (speaks_of_engines(data) and (not path.endswith(".py") or _calls_engines(data))):
             self._decode(path, data)
 
     def _decode(self, path: str, data: bytes) -> None:
@@ -195,6 +198,10 @@ def speaks_of_engines(data: bytes) -> bool:
     """Whether a file's bytes hold a word that has to do with serving a language model."""
     lowered = data.replace(b"\0", b"").lower()  # UTF-16 text has a zero byte in every character
     return any(word in lowered for word in ENGINE_WORDS)
+
+
+def _calls_engines(data: bytes) -> bool:
+    return any(call in data for call in PYTHON_CALLS)
 
 
 def is_inside(path: str, folder: str) -> bool:
