@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shardlint.check.judging import RuleFailed, is_about, judge
-from shardlint.findings import Finding, Located, NotChecked, Problem, Rule, Span, Unknown
+from shardlint.findings import Finding, Located, NotChecked, Problem, Rule, Span, Undecided, Unknown
 
 HERE = Span("a.yaml", 3, 5, 3, 9)
 FALLBACK = Span("a.yaml", 1, 1, 1, 2)
@@ -53,6 +53,16 @@ def test_an_unknown_need_is_reported_with_what_settles_it() -> None:
     assert missed == NotChecked(
         "Deployment/x", "made-up", "tensor_parallel_size", "templated", "helm template", "a.yaml"
     )
+
+
+def test_a_part_of_a_question_that_is_not_decided_is_reported_beside_the_rest() -> None:
+    def partly(tensor_parallel_size: Located[int]) -> Iterator[Problem | Undecided]:
+        yield Problem(tensor_parallel_size, "too many")
+        yield Undecided("num_experts", Unknown("no model", settle_by="--models"))
+
+    finding, missed = said(rule(partly), tensor_parallel_size=Located(3, HERE))
+    assert isinstance(finding, Finding)
+    assert missed == NotChecked("Deployment/x", "made-up", "num_experts", "no model", "--models", "a.yaml")
 
 
 def test_a_need_that_was_simply_not_written_asks_no_question() -> None:

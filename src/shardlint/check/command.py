@@ -11,6 +11,7 @@ from shardlint.check.facts import DeploymentFacts
 from shardlint.check.reading import FileReading, read_document
 from shardlint.check.run import judge_all
 from shardlint.check.settings import Settings
+from shardlint.engines import engine
 from shardlint.facts import Accelerator, accelerators
 from shardlint.facts.hardware import Hardware, Node
 from shardlint.findings import Report, Unknown
@@ -51,7 +52,8 @@ def check_command(
     """What shardlint finds in one command (`["vllm", "serve", ...]` or its text) for a model's config.json.
 
     `side_files` maps file names of the model's repository to their content, `gpu` names the card, `nodes` the
-    hosts that start this command together.  Never raises for what command and config say: bad flags are findings.
+    hosts that start this command together, `engine_version` the release, the newest that is known where it is not
+    given.  Never raises for what command and config say: bad flags are findings.
     Raises ValueError for numbers of GPUs or nodes that no cluster has.
     """
     library = OneModel(config, side_files)
@@ -96,7 +98,8 @@ def _read(
     engine_version: str | None,
 ) -> tuple[FileReading, Settings]:
     hardware = _hardware(gpus_per_node, nodes, gpu)
-    settings = Settings(vllm=engine_version, hardware=hardware, environment=env or {})
+    release = engine_version or engine("vllm").newest
+    settings = Settings(vllm=release, hardware=hardware, environment=env or {})
     return read_command(command, library, settings), settings
 
 

@@ -89,7 +89,7 @@ def _reading(
     found_servers = servers.assemble([_within(launch, given) for launch in launches], recognise)
     files = ConfigFiles(source, library)
     deployments = tuple(
-        engines.read(server, settings.registry.engines, partial(files.entries, server.primary))
+        engines.read(server, settings.registry.engines, partial(files.entries, server.primary), settings.vllm)
         for server in found_servers
     )
     problems += comments.problems(source)

@@ -24,11 +24,14 @@ KINDS = {"int": "int", "float": "float", "size": "length", "bool": "str", "str":
 """How a variable of the environment is read that stands for a knob of this type."""
 
 
-def deployment(server: Server, engine: Engine, start: Start, flags_in: FlagsIn) -> Deployment:
-    """All that one server was told. Nothing is filled in that was not written."""
+def deployment(
+    server: Server, engine: Engine, start: Start, flags_in: FlagsIn, release: str | None = None
+) -> Deployment:
+    """All that one server was told, by the flags of `release` where it does not say. Nothing unwritten is filled in."""
     launch = server.primary
     version = engine_version(server, engine)
-    reading = _command_line(launch, engine, start, version, flags_in)
+    told = version.value if isinstance(version, Located) else release
+    reading = _command_line(launch, engine, start, told, flags_in)
     given = model(reading, engine, start)
     knobs = {**_object_knobs(reading, engine), **_knobs(reading)}
     from_environment = _environment(launch, engine)
@@ -56,10 +59,8 @@ def deployment(server: Server, engine: Engine, start: Start, flags_in: FlagsIn) 
     )
 
 
-def _command_line(
-    launch: Launch, engine: Engine, start: Start, version: Maybe[str] | None, flags_in: FlagsIn
-) -> Reading:
-    era = engine.table.era(Version.parse(version.value) if isinstance(version, Located) else None)
+def _command_line(launch: Launch, engine: Engine, start: Start, version: str | None, flags_in: FlagsIn) -> Reading:
+    era = engine.table.era(Version.parse(version) if version is not None else None)
     takes_model = start.command.takes_model
     words = [_renamed(word, start.command.renamed) for word in launch.argv[start.first_flag :]]
     given = in_two(words, engine.file_flags) if engine.parses_file_flags else words
