@@ -70,24 +70,9 @@ def solar_open(model: Model) -> Rows:
     return sparse(model, attention, rows, ends_on_every_stage=False)
 
 
-def hunyuan_moe(model: Model) -> Rows:
-    """Hunyuan A13B: experts and one shared MLP in every layer, both of `intermediate_size`, norms on the heads."""
-    layers, hidden = model.layers, model.hidden_size
-    experts, width = model.number("num_experts"), model.number("intermediate_size")
-    rows = (
-        router(f"{MLP}.gate.wg", experts, hidden, layers),
-        *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, balanceable=False),
-        *shared_experts(f"{MLP}.shared_mlp", hidden, width, layers),
-    )
-    bias = model.flag("attention_bias")
-    attention = grouped_query(model, qkv_bias=bias, output_bias=bias, head_norms="per_head")
-    return sparse(model, attention, rows, ends_on_every_stage=False)
-
-
 FAMILIES: Mapping[str, Family] = {
     "Cohere2MoeForCausalLM": cohere2_moe,
     "FlexOlmoForCausalLM": flex_olmo,
-    "HunYuanMoEV1ForCausalLM": hunyuan_moe,
     "SolarOpenForCausalLM": solar_open,
 }
 """Architecture class -> family."""
