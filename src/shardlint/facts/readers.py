@@ -321,8 +321,17 @@ def longest_context(reading: Reading) -> Maybe[float]:
     if "gemma3" in reading.model_type or not scalings:
         return own
     lengths = [own.value if kind in ALREADY_SCALED else own.value * factor for kind, factor, _ in scalings]
-    lengths += [factor * original for kind, factor, original in scalings if "yarn" in kind and is_count(original)]
     return own.with_value(max(lengths))
+
+
+def yarn_context(reading: Reading) -> Maybe[float | None]:
+    """The length that a YaRN scaling makes of the original one; None without such a scaling."""
+    lengths = [
+        factor * original
+        for kind, factor, original in _rope_scalings(reading)
+        if "yarn" in kind and is_count(original) and isinstance(factor, (int, float))
+    ]
+    return reading.derived(max(lengths, default=None), "YaRN")
 
 
 def _rope_scalings(reading: Reading) -> Iterator[tuple[str, Any, Any]]:
@@ -458,6 +467,7 @@ READERS: Mapping[str, Callable[[Reading], Maybe[Any]]] = {
     "v_head_dim": optional("v_head_dim"),
     "max_position_embeddings": max_position_embeddings,
     "longest_context": longest_context,
+    "yarn_context": yarn_context,
     "sliding_window": sliding_window,
     "tie_word_embeddings": tie_word_embeddings,
     "torch_dtype": torch_dtype,

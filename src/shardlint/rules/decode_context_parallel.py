@@ -176,6 +176,7 @@ CONDITIONS = (
         ),
         sum=lambda t: f"{_block(t)} % {_interleave(t)} = {_block(t) % _interleave(t)}",
         since="0.33.0",
+        effect="fails-while-loading",
     ),
     Condition(
         ("decode_context_parallel_size", "kv_transfer_config"),

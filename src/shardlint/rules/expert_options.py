@@ -17,6 +17,7 @@ GONE = ("naive", "pplx")
 """Backends whose names are still taken, for allgather_reducescatter."""
 FOR_MICROBATCHES = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 NEEDS_NCCL = ("torch_nccl", "pynccl")
+ABOVE_ZERO = ("window_size", "step_interval", "log_balancedness_interval")
 USUAL = "allgather_reducescatter"
 
 
@@ -24,6 +25,10 @@ def _expert_ranks(told: Told) -> int:
     """Ranks that share the experts: TP x PCP x DP."""
     size = told.tensor_parallel_size * (told.prefill_context_parallel_size or 1)
     return int(size * (told.flag("data_parallel_size") or 1))
+
+
+def _context_ranks(told: Told) -> int:
+    return max(int(told.decode_context_parallel_size or 1), int(told.prefill_context_parallel_size or 1))
 
 
 def _backend(told: Told) -> str:
@@ -48,7 +53,44 @@ def _thresholds(told: Told) -> tuple[int, int]:
     return 32 if decode is None else decode, 512 if prefill is None else prefill
 
 
+def _too_small(told: Told) -> str:
+    """The first setting of the load balancing that must be above 0 and is not."""
+    for key in ABOVE_ZERO:
+        value = told.part("eplb_config", key)
+        if isinstance(value, int) and value <= 0:
+            return f"{key} of --eplb-config is {value} and must be more than 0"
+    return ""
+
+
 CONDITIONS = (
+    Condition(
+        ("eplb_config",),
+        lambda t: bool(_too_small(t)),
+        _too_small,
+        since="0.33.0",
+    ),
+    Condition(
+        ("enable_return_routed_experts",),
+        lambda t: bool(t.enable_return_routed_experts) and t.num_experts == 0,
+        lambda t: f"--enable-return-routed-experts is for models with experts, and this one has {t.num_experts}",
+        help=lambda t: ("leave --enable-return-routed-experts out",),
+        since="0.33.0",
+    ),
+    Condition(
+        ("enable_return_routed_experts", "pipeline_parallel_size"),
+        lambda t: bool(t.enable_return_routed_experts) and t.pipeline_parallel_size > 1,
+        lambda t: f"--enable-return-routed-experts has no pipeline stages, and there are {t.pipeline_parallel_size}",
+        sum=lambda t: f"PP {t.pipeline_parallel_size} > 1",
+        help=lambda t: ("--pipeline-parallel-size 1",),
+        since="0.33.0",
+    ),
+    Condition(
+        ("enable_return_routed_experts", "decode_context_parallel_size", "prefill_context_parallel_size"),
+        lambda t: bool(t.enable_return_routed_experts) and _context_ranks(t) > 1,
+        lambda t: f"--enable-return-routed-experts has no context parallelism, and there is one of {_context_ranks(t)}",
+        help=lambda t: ("leave --enable-return-routed-experts out",),
+        since="0.33.0",
+    ),
     Condition(
         ("enable_eplb",),
         lambda t: bool(t.enable_eplb) and not t.enable_expert_parallel,

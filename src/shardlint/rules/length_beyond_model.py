@@ -8,9 +8,13 @@ from shardlint.deployment import Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
+from shardlint.rules._conditions import released
 from shardlint.rules._words import named, respelled
 
 ALLOWED_BY = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+YARN_IS_IN_THE_LENGTH_SINCE = "0.33.0"
+"""The oldest release that is known not to multiply a length by the factor of YaRN."""
+
 ON = ("1", "true")
 
 OTHER_LENGTHS = ("hf_overrides", "rope_scaling", "rope_theta", "config_format", "hf_config_path")
@@ -23,16 +27,19 @@ def applies(max_model_len: Located[int | None]) -> bool:
 
 def judge(
     longest_context: Located[float],
+    yarn_context: Located[float | None],
     max_model_len: Located[int],
     told: Told,
     engine: Engine,
     engine_version: Located[Version],
 ) -> Iterator[Problem]:
-    if max_model_len.value <= longest_context.value or any(getattr(told, name) for name in OTHER_LENGTHS):
+    longest = int(longest_context.value)
+    if engine_version.value < released(YARN_IS_IN_THE_LENGTH_SINCE):
+        longest = max(longest, int(yarn_context.value or 0))
+    if max_model_len.value <= longest or any(getattr(told, name) for name in OTHER_LENGTHS):
         return
     if told.variable(ALLOWED_BY).lower() in ON:
         return
-    longest = int(longest_context.value)
     yield Problem(
         at=max_model_len,
         message=f"requests of {max_model_len.value} tokens are asked for, and the model is made for {longest}: "
