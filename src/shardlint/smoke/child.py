@@ -55,7 +55,7 @@ def main(report: int, folder: str, timeout_seconds: float) -> None:
 def _load(report: int) -> ModuleType | None:
     """The worker, and torch with it."""
     try:
-        from shardlint.smoke import worker
+        from shardlint.smoke import ranks as worker
     except ModuleNotFoundError as failure:
         known = failure.name == "torch"
         write(report, Cannot(NO_TORCH if known else f"torch cannot be imported: {failure}"))

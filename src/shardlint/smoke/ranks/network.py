@@ -1,0 +1,119 @@
+"""One rank among the others: its groups, the collectives over them, and what it says of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from hashlib import sha256
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from shardlint.layout import Group, place_of, rank_of
+from shardlint.smoke.plan import Plan
+from shardlint.smoke.records import Checked, Doing, Record, Result
+
+Say = Callable[[Record], None]
+
+
+class Network:
+    """The groups of one rank and the collectives over them, each announced before it is entered."""
+
+    def __init__(self, rank: int, plan: Plan, device: torch.device, say: Say) -> None:
+        self.rank = rank
+        self.plan = plan
+        self.device = device
+        self.place = place_of(rank, plan.sizes)
+        self.world = plan.world_of(rank)
+        self.check = "start-up"
+        self._groups: dict[str, tuple[Group, dist.ProcessGroup]] = {}
+        self._say = say
+
+    def join(self, backend: str, store: str, timeout_seconds: float) -> None:
+        """Meet the ranks of the same world, and make every group of the plan with them."""
+        with self._waiting("meeting", "world", self.world):
+            dist.init_process_group(
+                backend,
+                init_method=f"file://{store}-{self.world[0]}",
+                rank=self.world.index(self.rank),
+                world_size=len(self.world),
+                timeout=timedelta(seconds=timeout_seconds),
+                device_id=self.device if backend == "nccl" else None,
+            )
+        assert dist.group.WORLD is not None
+        self._groups["world"] = (self.world, dist.group.WORLD)
+        for kind, planned in self.plan.groups.items():
+            self._make(kind, self.plan.deviation(f"groups-{kind}", self.rank, planned))
+
+    def _make(self, kind: str, table: Sequence[Sequence[int]]) -> None:
+        """All groups of a kind: making one is a collective of the whole world, its members or not."""
+        for group in table:
+            if group[0] in self.world:
+                with self._waiting("making the group", kind, self.world):
+                    made = dist.new_group([self.world.index(member) for member in group])
+                if self.rank in group:
+                    self._groups[kind] = (tuple(group), made)
+
+    def leave(self) -> None:
+        """Wait until everybody is done: who goes early closes connections that others still use."""
+        self.check = "end"
+        with self._waiting("barrier", "world", self.world):
+            dist.barrier()
+        dist.destroy_process_group()
+
+    def gather(self, kind: str, tensor: Tensor) -> list[Tensor]:
+        """The tensors of all members in the order of the group; alone, one's own."""
+        if kind not in self._groups:
+            return [tensor]
+        members, group = self._groups[kind]
+        gathered = [torch.empty_like(tensor) for _ in members]
+        with self._waiting("all-gather", kind, members):
+            dist.all_gather(gathered, tensor.contiguous(), group=group)
+        return gathered
+
+    def sum(self, kind: str, tensor: Tensor) -> Tensor:
+        """The sum over all members; alone, the tensor itself."""
+        if kind not in self._groups:
+            return tensor
+        members, group = self._groups[kind]
+        total = tensor.clone()
+        with self._waiting("all-reduce", kind, members):
+            dist.all_reduce(total, group=group)
+        return total
+
+    def send(self, stage: int, tensor: Tensor) -> None:
+        """To the rank in the same place of another pipeline stage."""
+        peer = rank_of(self.place._replace(pipeline=stage), self.plan.sizes)
+        with self._waiting("send", "pp", (peer,)):
+            dist.send(tensor.contiguous(), self.world.index(peer), group=self._groups["pp"][1])
+
+    def receive(self, stage: int, tensor: Tensor) -> Tensor:
+        """From the rank in the same place of another pipeline stage, into `tensor`."""
+        peer = rank_of(self.place._replace(pipeline=stage), self.plan.sizes)
+        with self._waiting("receive", "pp", (peer,)):
+            dist.recv(tensor, self.world.index(peer), group=self._groups["pp"][1])
+        return tensor
+
+    def claim(self, claim: str, kind: str, ok: bool, message: str = "") -> None:
+        """Say whether a claim over one of this rank's groups holds; the message counts where it does not."""
+        self._say(Checked(self.rank, claim, kind, ok, "" if ok else message))
+
+    def begin(self, check: str) -> None:
+        """Name what comes next, for whoever asks where this rank is."""
+        self.check = check
+        self._say(Doing(self.rank, check))
+
+    def result(self, *tensors: Tensor) -> None:
+        """Give a digest of what this rank ended with to the parent, which compares it with the twins'."""
+        numbers = [tensor.to("cpu", torch.int64).tolist() for tensor in tensors]
+        self._say(Result(self.rank, sha256(repr(numbers).encode()).hexdigest()))
+
+    @contextmanager
+    def _waiting(self, operation: str, kind: str, awaited: Sequence[int]) -> Iterator[None]:
+        self._say(Doing(self.rank, self.check, operation, kind, tuple(awaited)))
+        yield
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)  # collectives return before they are done
+        self._say(Doing(self.rank, self.check))
