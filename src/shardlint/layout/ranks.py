@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from shardlint.layout.sizes import Sizes
 
-GroupKind = Literal["tp", "pp", "dp", "pcp", "ep"]
-"""Ranks that talk to each other: tensor, pipeline, data, prefill context and expert parallel groups."""
+GroupKind = Literal["tp", "pp", "dp", "pcp", "dcp", "ep"]
+"""Ranks that talk to each other: tensor, pipeline, data, prefill and decode context and expert parallel groups."""
 
 Group = tuple[int, ...]
 
@@ -43,21 +44,34 @@ def expert_rank(place: Place, sizes: Sizes) -> int:
 
 
 def groups(kind: GroupKind, sizes: Sizes) -> tuple[Group, ...]:
-    """All groups of one kind, each with its ranks in order; together they hold every rank once."""
-    members: dict[Place, list[int]] = {}
-    for rank in range(sizes.world_size):
-        members.setdefault(_group_of(kind, place_of(rank, sizes)), []).append(rank)
+    """All groups of one kind, each with its ranks in the engine's order; together they hold every rank once."""
+    members: dict[Place | int, list[int]] = {}
+    for rank in _in_order(kind, range(sizes.world_size), sizes):
+        members.setdefault(_group_of(kind, rank, sizes), []).append(rank)
     return tuple(tuple(ranks) for ranks in members.values())
 
 
 def group_of(kind: GroupKind, rank: int, sizes: Sizes) -> Group:
     """The group of one kind that a rank belongs to."""
-    own = _group_of(kind, place_of(rank, sizes))
-    return tuple(other for other in range(sizes.world_size) if _group_of(kind, place_of(other, sizes)) == own)
+    own = _group_of(kind, rank, sizes)
+    members = (other for other in range(sizes.world_size) if _group_of(kind, other, sizes) == own)
+    return tuple(_in_order(kind, members, sizes))
 
 
-def _group_of(kind: GroupKind, place: Place) -> Place:
-    """The place with the dimensions set to 0 that a group of this kind runs through."""
+def _in_order(kind: GroupKind, ranks: Iterable[int], sizes: Sizes) -> Iterable[int]:
+    return sorted(ranks, key=lambda rank: _context_position(rank, sizes)) if kind == "dcp" else ranks
+
+
+def _context_position(rank: int, sizes: Sizes) -> int:
+    """The number of a rank where PCP counts faster than TP: decode context parallel groups are runs of these."""
+    place = place_of(rank, sizes)
+    stage = place.data * sizes.pipeline_parallel_size + place.pipeline
+    return (stage * sizes.tensor_parallel_size + place.tensor) * sizes.prefill_context_parallel_size + place.context
+
+
+def _group_of(kind: GroupKind, rank: int, sizes: Sizes) -> Place | int:
+    """What the ranks of a group have in common: their place in the dimensions that it does not run through."""
+    place = place_of(rank, sizes)
     match kind:
         case "tp":
             return place._replace(tensor=0)
@@ -69,6 +83,8 @@ def _group_of(kind: GroupKind, place: Place) -> Place:
             return place._replace(context=0)
         case "ep":
             return Place(0, place.pipeline, 0, 0)
+        case "dcp":
+            return _context_position(rank, sizes) // sizes.decode_context_parallel_size
 
 
 def ranks_per_node(sizes: Sizes, gpus_per_node: int | None) -> int | None:
