@@ -310,7 +310,13 @@ ALREADY_SCALED = frozenset(
 
 
 def longest_context(reading: Reading) -> Maybe[float]:
-    """Tokens of the longest request that the engine takes the model to be made for, rope scaling counted."""
+    """Tokens of the longest request that the engine takes the model to be made for, rope scaling counted.
+
+    Lengths were corrected in repositories after their release, so a catalogue row does not tell.
+    """
+    if reading.catalogue_id:
+        why = f"the length of {reading.catalogue_id} in the catalogue may not be that of its newest config.json"
+        return Unknown(why, settle_by=f"shardlint models add {reading.catalogue_id}")
     stated = reading.written("model_max_length")
     own: Maybe[Any] = stated if stated is not None and stated.value else max_position_embeddings(reading)
     if isinstance(own, Unknown):

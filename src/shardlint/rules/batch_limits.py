@@ -17,6 +17,13 @@ def _length(told: Told) -> int | None:
     return length
 
 
+CONNECTORS = (
+    *("NixlConnector", "MultiConnector", "LMCacheConnectorV1", "LMCacheMPConnector", "SharedStorageConnector"),
+    *("ExampleConnector", "P2pNcclConnector", "OffloadingConnector", "MooncakeConnector", "MoRIIOConnector"),
+    *("DecodeBenchConnector", "SimpleCPUOffloadConnector", "NixlPullConnector", "NixlPushConnector"),
+)
+"""The engine's own connectors; others may do without a role."""
+
 CONDITIONS = (
     Condition(
         ("max_num_batched_tokens", "max_num_seqs"),
@@ -100,7 +107,8 @@ CONDITIONS = (
     Condition(
         ("kv_transfer_config",),
         lambda t: (
-            t.part("kv_transfer_config", "kv_connector") is not None and t.part("kv_transfer_config", "kv_role") is None
+            t.part("kv_transfer_config", "kv_connector") in CONNECTORS
+            and t.part("kv_transfer_config", "kv_role") is None
         ),
         lambda t: f"the connector {t.part('kv_transfer_config', 'kv_connector')} needs a kv_role, and there is none",
         help=lambda t: ('"kv_role": "kv_both"', '"kv_role": "kv_producer"', '"kv_role": "kv_consumer"'),

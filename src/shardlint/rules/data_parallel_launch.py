@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.deployment import Told
+from shardlint.deployment import Deployment, Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule, Undecided
@@ -251,8 +251,13 @@ CONDITIONS = (
 )
 
 
+def applies(deployment: Deployment) -> bool:
+    """Dynamo's operator gives each node its ranks by flags of its own."""
+    return not deployment.form.startswith("dynamo")
+
+
 def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem | Undecided]:
     return judged(CONDITIONS, told, engine, engine_version)
 
 
-RULE = Rule("SL301", "data-parallel-launch", "dp-semantics", "error", "refuses-at-start", judge)
+RULE = Rule("SL301", "data-parallel-launch", "dp-semantics", "error", "refuses-at-start", judge, applies)
