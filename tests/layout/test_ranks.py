@@ -16,6 +16,7 @@ sizes_of_all_kinds = st.builds(
     pipeline_parallel_size=degrees,
     data_parallel_size=degrees,
     prefill_context_parallel_size=degrees,
+    decode_context_parallel_size=st.just(1),
 )
 kinds = st.sampled_from(["tp", "pp", "dp", "pcp", "dcp", "ep"])
 
@@ -38,8 +39,11 @@ def test_decode_context_groups_run_through_the_prefill_context_ranks_first() -> 
     assert groups("dcp", both._replace(decode_context_parallel_size=1)) == ((0,), (2,), (1,), (3,))
 
 
-@given(sizes_of_all_kinds, kinds)
-def test_groups_of_a_kind_hold_every_rank_once(sizes: Sizes, kind: GroupKind) -> None:
+@given(sizes_of_all_kinds, kinds, st.data())
+def test_groups_of_a_kind_hold_every_rank_once(sizes: Sizes, kind: GroupKind, data: st.DataObject) -> None:
+    attention_ranks = sizes.tensor_parallel_size * sizes.prefill_context_parallel_size
+    divisors = [size for size in range(1, attention_ranks + 1) if attention_ranks % size == 0]
+    sizes = sizes._replace(decode_context_parallel_size=data.draw(st.sampled_from(divisors)))
     found = groups(kind, sizes)
     assert sorted(rank for group in found for rank in group) == list(range(sizes.world_size))
     assert len({len(group) for group in found}) == 1
