@@ -19,7 +19,7 @@ from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.check.tenants import tenants_of
-from shardlint.deployment import KNOBS, Deployment, Told
+from shardlint.deployment import KNOBS, Container, Deployment, Told
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
@@ -259,6 +259,11 @@ class DeploymentFacts:
         if machine is None or machine.gpu.startswith("uncovered/"):
             return ()
         return (accelerators.by_id(machine.gpu),)
+
+    @property
+    def container(self) -> Container | None:
+        """What surrounds the command in its container; None where the manifest describes none."""
+        return self.deployment.server.primary.container
 
     @property
     def engines_beside(self) -> tuple[Deployment, ...]:

@@ -2,7 +2,20 @@
 
 from shardlint.deployment.deployment import Deployment, FlagProblem
 from shardlint.deployment.knobs import KNOBS, Knob
-from shardlint.deployment.launch import ConfigEntry, Launch, Server, Word
+from shardlint.deployment.launch import ConfigEntry, Container, Launch, Probe, Server, Word
 from shardlint.deployment.told import NotTold, Told
 
-__all__ = ["KNOBS", "ConfigEntry", "Deployment", "FlagProblem", "Knob", "Launch", "NotTold", "Server", "Told", "Word"]
+__all__ = [
+    "KNOBS",
+    "ConfigEntry",
+    "Container",
+    "Deployment",
+    "FlagProblem",
+    "Knob",
+    "Launch",
+    "NotTold",
+    "Probe",
+    "Server",
+    "Told",
+    "Word",
+]

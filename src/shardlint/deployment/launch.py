@@ -22,6 +22,38 @@ class ConfigEntry(NamedTuple):
 NOTHING: Mapping[str, Maybe[str]] = MappingProxyType({})
 
 
+class Probe(NamedTuple):
+    """A check by which the kubelet decides that a container is to be started again."""
+
+    at: Span
+    """Its key (`livenessProbe`)."""
+    name: str
+    asks_server: bool
+    """Whether nothing but a server that has loaded its model answers it."""
+    seconds: Maybe[int]
+    """From the start of the container until one that does not answer is killed."""
+    reckoning: str
+    """How that comes about: `60 s + 3 x 5 s`."""
+
+
+class Container(NamedTuple):
+    """What surrounds a command that runs in a container. `None` means: not written, and nothing follows from that."""
+
+    shared_memory: Maybe[int] | None = None
+    """Bytes of /dev/shm, the runtime's default included; None where only the host's memory bounds it."""
+    more_shared_memory: tuple[str, ...] = ()
+    """How the form says that there be more of it."""
+    memory_limit: Maybe[int] | None = None
+    """Bytes of the host's memory that it may use."""
+    host_network: Located[bool] | None = None
+    process_namespace: str = ""
+    """Containers with the same non-empty text see each other's processes."""
+    liveness: Probe | None = None
+    startup: Probe | None = None
+    shared_cards: Located[str] | None = None
+    """What the cards are asked for by, where their unit is a part of a card that others may have the rest of."""
+
+
 class Launch(NamedTuple):
     """One command that a manifest starts, with its surroundings. A container's script yields one per command.
 
@@ -70,6 +102,8 @@ class Launch(NamedTuple):
     """Launches with the same non-empty text share the cards of one host and may run at the same time."""
     background: bool = False
     """Whether what starts it goes on at once, so that later launches run beside it."""
+    container: Container | None = None
+    """What surrounds it; None on a bare host, and where a controller makes the container in its own way."""
 
 
 class Server(NamedTuple):

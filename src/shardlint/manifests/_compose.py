@@ -7,7 +7,7 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _card_names, _devices, _mounts
+from shardlint.manifests import _card_names, _devices, _mounts, _surroundings
 from shardlint.manifests._compose_cards import are_replaceable, reserved, reserved_names
 from shardlint.manifests._compose_service import Project, Service, bases
 from shardlint.manifests._dotenv import raw_variables_of, variables_of
@@ -33,6 +33,7 @@ def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
     cards = _devices.from_runtime(reserved(service, env), env)
     names = None if are_replaceable(service) else _card_names.from_runtime(reserved_names(service), env)
     copies = service.word("deploy", "replicas") or service.word("scale")
+    base = base._replace(container=_surroundings.of_service(service))
     base = base._replace(mounts=_mounts.of_service(service), together=f"profiles {_profiles(service)}")
     shared = base._replace(image=service.word("image"), replicas=_devices.count(copies) if copies else None)
     commands = tuple(started(service.fragments("entrypoint"), service.fragments("command"), env))

@@ -49,6 +49,8 @@ class DockerRun:
     def __init__(self) -> None:
         self.options: dict[str, list[Word]] = {}
         self.detached = False
+        self.open_options: list[Unknown] = []
+        """Words before the image that may hold any options."""
         self.image: Word | None = None
         self.argv: tuple[Word, ...] = ()
         """The words after the image."""
@@ -143,7 +145,9 @@ def _step(run: DockerRun, words: Sequence[Word], place: int) -> int:
             return place + 1
         stuck = after(word, switches + 2) if len(letters) > switches + 1 else None
         return _option(run, _long(letters[switches]), stuck, words, place)
-    if not (isinstance(word, Unknown) and _NAMED_FOR_OPTIONS.search(text)):
+    if isinstance(word, Unknown) and _NAMED_FOR_OPTIONS.search(text):
+        run.open_options.append(word)
+    else:
         run.image = word
     return place + 1
 

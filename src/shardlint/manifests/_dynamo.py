@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.deployment import Launch
+from shardlint.deployment import Container, Launch
 from shardlint.findings import Maybe
-from shardlint.manifests import _devices, _dynamo_config, _pods, _roles
+from shardlint.manifests import _devices, _dynamo_config, _pods, _roles, _surroundings
 from shardlint.manifests._environment import variables
 from shardlint.manifests._objects import kind, text
 from shardlint.manifests._started import first_word
@@ -51,7 +51,9 @@ def _of_service(service: Node, base: Launch, shared: tuple[Node | None, ...], do
     base = base._replace(replicas=_pods.number(service.get("replicas")), pods=pods)
     cards = _cards(service)
     for launch in _of_pod(service, base, document, env):
-        own = launch if cards is None else launch._replace(gpus_per_pod=_devices.usable(cards, launch.env))
+        own = launch._replace(container=_around(launch.container, service))
+        if cards is not None:
+            own = own._replace(gpus_per_pod=_devices.usable(cards, launch.env))
         yield _dynamo_config.resolved(own, document.source)
 
 
@@ -80,6 +82,17 @@ def _by_shell(launch: Launch, container: Mapping) -> Iterator[Launch]:
             yield launch._replace(
                 at=at, argv=command.words, env=env, entrypoint_of_image=False, conditional=conditional
             )
+
+
+def _around(container: Container | None, service: Node) -> Container | None:
+    """The operator mounts memory at /dev/shm, and gives the service's probes to its main container."""
+    around = _surroundings.with_operators_memory(container)
+    if around is None:
+        return None
+    return around._replace(
+        liveness=_surroundings.probe((service,), "livenessProbe") or around.liveness,
+        startup=_surroundings.probe((service,), "startupProbe") or around.startup,
+    )
 
 
 def _cards(service: Node) -> Maybe[int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe, Problem
-from shardlint.manifests import _docker_run, _mounts, _scripts
+from shardlint.manifests import _docker_run, _mounts, _scripts, _surroundings
 from shardlint.manifests._started import started
 from shardlint.manifests._values import value_of
 from shardlint.text import made, nix
@@ -53,7 +53,9 @@ def _container(container: Mapping, base: Launch, library: Library) -> Iterator[L
     image = container.get("image")
     entrypoint, command = ([word.fragment() for word in _scalars(container.get(key))] for key in ("entrypoint", "cmd"))
     shared = base._replace(
-        image=value_of(image) if isinstance(image, Scalar) else None, mounts=_mounts.of_docker_run(run)
+        image=value_of(image) if isinstance(image, Scalar) else None,
+        mounts=_mounts.of_docker_run(run),
+        container=_surroundings.of_run(run),
     )
     for start in started(entrypoint, command, env):
         yield shared._replace(

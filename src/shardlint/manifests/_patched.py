@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
-from shardlint.manifests import _cards, _claims, _devices, _pods, _resources
+from shardlint.manifests import _cards, _claims, _devices, _pods, _resources, _surroundings
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import text
 from shardlint.text.documents import Document
@@ -48,4 +48,5 @@ def _filled(launch: Launch, layers: Sequence[tuple[MappingNode, MappingNode]], d
         if cards is None:
             asked = (_resources.requested(container), _claims.claimed(container, spec, document))
             cards = _devices.usable(_devices.added([part for part in asked if part is not None]), launch.env)
-    return launch._replace(image=image, gpus_per_pod=cards, gpu=gpu)
+    around = _surroundings.of_pod(*reversed(layers))
+    return launch._replace(image=image, gpus_per_pod=cards, gpu=gpu, container=around)

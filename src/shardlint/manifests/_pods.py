@@ -7,7 +7,7 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
-from shardlint.manifests import _card_names, _cards, _claims, _devices, _opaque, _resources
+from shardlint.manifests import _card_names, _cards, _claims, _devices, _opaque, _resources, _surroundings
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import name, place, text
@@ -48,6 +48,7 @@ def container_launches(
         image=image_of(container.get("image")),
         gpu=_cards.named(spec) or _resources.device_name(container) or base.gpu,
         unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
+        container=_surroundings.of_pod((container, spec)),
     )
     for command in mounted.commands(started(entrypoint, arguments, env, word), document):
         launch = shared._replace(

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from shardlint.deployment import ConfigEntry, Launch, Word
+from shardlint.deployment import ConfigEntry, Container, Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _addresses, _cards, _devices, _pods, _resources, _roles, _stated
+from shardlint.manifests import (
+    _addresses,
+    _cards,
+    _devices,
+    _pods,
+    _quantities,
+    _resources,
+    _roles,
+    _stated,
+    _surroundings,
+)
 from shardlint.manifests._environment import variables
 from shardlint.manifests._objects import text
 from shardlint.manifests._values import fragments, value_of, word
@@ -72,7 +82,21 @@ def _of_model(model: MappingNode, base: Launch, engines: Node, document: Documen
         pods=_with_head(copies) if in_cluster else None,
         replicas=None if in_cluster else copies,
         unit=f"{base.name}:{base.at.line}",
+        container=_around(model, config, in_cluster),
     )
+
+
+def _around(model: MappingNode, config: Node | None, in_cluster: bool) -> Container:
+    """The chart mounts memory at /dev/shm where `vllmConfig` has the tensor size as its own field, or Ray runs."""
+    limit = _scalar(model.get("limitMemory"))
+    around = Container(
+        more_shared_memory=("vllmConfig.tensorParallelSize instead of the flag in extraArgs",),
+        memory_limit=_quantities.kubernetes(limit) if limit is not None else None,
+    )
+    if in_cluster or (config is not None and config.get("tensorParallelSize") is not None):
+        size = _scalar(model.get("shmSize"))
+        return around._replace(shared_memory=_quantities.kubernetes(size) if size is not None else None)
+    return around._replace(shared_memory=_surroundings.DEFAULT_SHM)
 
 
 def _argv(base: Launch, model: Maybe[str], more: Node | None, env: Mapping[str, Maybe[str]]) -> tuple[Word, ...]:

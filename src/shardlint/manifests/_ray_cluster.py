@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardlint.deployment import Launch
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _pods, _roles
+from shardlint.manifests import _pods, _roles, _surroundings
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Node
 
@@ -19,9 +19,11 @@ def launches(cluster: Node, base: Launch, document: Document) -> Iterator[Launch
     base = base._replace(
         pods=size(workers, cluster), group=f"{base.name}:{base.at.line}:{base.at.column}", role="leader"
     )
-    yield from _pods.launches(cluster.get("headGroupSpec", "template", "spec"), base, document, STARTS_RAY)
-    for worker in workers:
-        yield from _pods.launches(worker.get("template", "spec"), base._replace(role="worker"), document, STARTS_RAY)
+    pods = [(cluster.get("headGroupSpec"), base), *((worker, base._replace(role="worker")) for worker in workers)]
+    for group, own in pods:
+        spec = group.get("template", "spec") if group is not None else None
+        for launch in _pods.launches(spec, own, document, STARTS_RAY):
+            yield launch._replace(container=_surroundings.with_operators_memory(launch.container))
 
 
 def size(workers: list[Node], cluster: Node) -> Maybe[int]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _cards, _devices, _pods, _resources, _stated
+from shardlint.manifests import _cards, _devices, _pods, _resources, _stated, _surroundings
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import kind, objects_of_file, text
@@ -129,6 +129,7 @@ def container_launches(
         image=_pods.image_of(over.container.get("image")) or _pods.image_of(container.get("image")),
         gpu=(over.spec and _cards.named(over.spec)) or _cards.named(spec) or _device(over.container, container),
         unit=f"{base.name}:{base.at.line}/{text(container.get('name'))}",
+        container=_surroundings.of_pod((over.container, over.spec or spec), (container, spec)),
     )
     for item in mounted.commands(started(fragments(command, env), arguments, env, word), document):
         launch = shared._replace(

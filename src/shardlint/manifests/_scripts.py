@@ -10,7 +10,7 @@ from shardlint import manifests
 from shardlint.deployment import Launch, Word
 from shardlint.deployment.launch import NOTHING
 from shardlint.findings import Problem, Unknown
-from shardlint.manifests import _card_names, _devices, _docker_run, _mounts, _submitted, _wrappers
+from shardlint.manifests import _card_names, _devices, _docker_run, _mounts, _submitted, _surroundings, _wrappers
 from shardlint.manifests._started import first_word, script_index, stages
 from shardlint.text import shell
 from shardlint.text.source import Fragment, Inset, Library, Source, beside
@@ -120,6 +120,7 @@ def _of_container(
         image=run.image,
         gpus_per_pod=given,
         mounts=_mounts.of_docker_run(run),
+        container=_surroundings.of_run(run),
         cards=run.card_names(env),
         background=base.background or run.detached,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe, Problem, Unknown
-from shardlint.manifests import _docker_run, _dotenv, _mounts, _opaque, _scripts
+from shardlint.manifests import _docker_run, _dotenv, _mounts, _opaque, _scripts, _surroundings
 from shardlint.manifests._interpolation import split
 from shardlint.manifests._splices import Splice, word_of
 from shardlint.manifests._started import started
@@ -18,7 +18,7 @@ _PREFIXES = "@-:+!|"
 """What may stand before the path of a command and says how it is started."""
 _SPECIFIER = re.compile(r"%(.)", re.DOTALL)
 
-_OPTIONS = ("PodmanArgs", "AddDevice", "Volume")
+_OPTIONS = ("PodmanArgs", "AddDevice", "Volume", "ShmSize", "Network", "Tmpfs", "Mount")
 
 Variables = dict[str, Maybe[str]]
 
@@ -77,9 +77,22 @@ def _container(unit: _Unit, base: Launch, service: Variables, library: Library) 
     """A quadlet: systemd replaces the service's variables in its words, and Podman starts them in the image."""
     image = unit.values("Container", "Image")[-1]
     words = {key: [word_of(word) for word in unit.words("Container", key)] for key in _OPTIONS}
-    podman = _docker_run.options(words["PodmanArgs"], device=words["AddDevice"], volume=words["Volume"])
+    podman = _docker_run.options(
+        words["PodmanArgs"],
+        device=words["AddDevice"],
+        volume=words["Volume"],
+        shm_size=words["ShmSize"],
+        network=words["Network"],
+        tmpfs=words["Tmpfs"],
+        mount=words["Mount"],
+    )
     env = {**unit.environment("Container", library), **podman.environment({}, library.sibling)}
-    base = base._replace(at=image.span(0, len(image.text)), image=word_of(image), mounts=_mounts.of_docker_run(podman))
+    base = base._replace(
+        at=image.span(0, len(image.text)),
+        image=word_of(image),
+        mounts=_mounts.of_docker_run(podman),
+        container=_surroundings.of_run(podman),
+    )
     entrypoint, arguments = (
         [text for value in unit.values("Container", key)[-1:] for text in _texts(value, service)]
         for key in ("Entrypoint", "Exec")

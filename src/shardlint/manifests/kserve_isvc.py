@@ -28,6 +28,8 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """What the runtimes start that have such a name, or serve a format of such a name."""
 MODEL_FLAGS = {"sglang": "model-path", "tgi|text-generation-inference": "model-id", "nim": None}
 """How the model is named to those that do not call it `model`; NIM brings its own."""
+DEPLOYMENT_MODE = "serving.kserve.io/deploymentMode"
+KNATIVE = ("Serverless", "Knative")
 OTHER_TASKS = re.compile(r"--task[= ]?(?:fill_mask|token_classification|sequence_classification|text_embedding)")
 
 
@@ -49,7 +51,8 @@ def _of_kserve(item: Mapping, document: Document, library: Library) -> Iterator[
     base = _pods.launch_of(item, NAME, predictor.get("minReplicas"))
     model = predictor.get("model") or predictor.get("huggingface")
     if not isinstance(model, Mapping):
-        yield from _pods.launches(predictor, base, document)
+        for launch in _pods.launches(predictor, base, document):
+            yield _by_knative(launch, item, predictor)
         return
     from shardlint.manifests import _runtimes
 
@@ -58,7 +61,18 @@ def _of_kserve(item: Mapping, document: Document, library: Library) -> Iterator[
         yield from _by_name(item, predictor, model, base, document)
         return
     over = _runtimes.Over(model, predictor, _storage(model), predictor.get("workerSpec"))
-    yield from _runtimes.launches(runtime, base, document, over)
+    for launch in _runtimes.launches(runtime, base, document, over):
+        yield _by_knative(launch, item, predictor)
+
+
+def _by_knative(launch: Launch, item: Mapping, predictor: Mapping) -> Launch:
+    """Knative's services have no `hostIPC`: it is dropped from their pods."""
+    from shardlint.manifests import _surroundings
+
+    if text(item.get("metadata", "annotations", DEPLOYMENT_MODE)) not in KNATIVE:
+        return launch
+    around = _surroundings.without_host_ipc(launch.container, predictor, "Knative leaves hostIPC out")
+    return launch._replace(container=around)
 
 
 def _runtime(item: Mapping, document: Document, library: Library) -> Mapping | None:

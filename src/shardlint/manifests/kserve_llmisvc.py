@@ -100,7 +100,7 @@ class _Workload:
 
     def _of(self, part: str, base: Launch) -> Iterator[Launch]:
         """The launches of the container that serves."""
-        from shardlint.manifests import _runtimes
+        from shardlint.manifests import _runtimes, _surroundings
 
         pods = [pod for spec in self.specs if isinstance(pod := spec.get(part), Mapping)]
         container = _main(pods[0]) if pods else None
@@ -116,6 +116,7 @@ class _Workload:
                 gpu=launch.gpu or self._selected(),
                 gpus_per_pod=launch.gpus_per_pod or self._claimed(container),
                 settings=self._sizes() if self.spread else (),
+                container=_surroundings.with_operators_memory(launch.container),
             )
             if launch.entrypoint_of_image:
                 launch = self._started(launch, container)
