@@ -36,6 +36,7 @@ spec:
           resources:
             limits:
               nvidia.com/gpu: 3
+      hostIPC: true
 """
 RIGHT = WRONG.replace("size=3", "size=4").replace("gpu: 3", "gpu: 4")
 

@@ -35,6 +35,7 @@ spec:
           resources:
             limits:
               nvidia.com/gpu: 3
+      hostIPC: true
 """
 CLEAN = FAULTY.replace("size=3", "size=4").replace("gpu: 3", "gpu: 4")
 CONFIG = {
@@ -105,7 +106,7 @@ class TestExitCodes:
         Path("bytes.yaml").write_bytes(FAULTY.encode() + b"# \xff\n")
         code, out, _err = run("bytes.yaml")
         assert code == 1
-        assert "bytes.yaml:17:3: error[SL001 unreadable-file]: byte 0xff is no UTF-8 text" in out
+        assert "bytes.yaml:18:3: error[SL001 unreadable-file]: byte 0xff is no UTF-8 text" in out
         assert found(run, "--ignore", "file", "bytes.yaml") == set()
 
     @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ spec:
           resources:
             limits:
               nvidia.com/gpu: {gpus}
+      hostIPC: true
 """
 TGI = "docker run ghcr.io/huggingface/text-generation-inference:3.3.5 --model-id meta-llama/Llama-3.1-8B-Instruct\n"
 UNKNOWN = "vllm serve own/model --tensor-parallel-size 2\n"
