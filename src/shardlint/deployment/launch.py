@@ -45,6 +45,8 @@ class Container(NamedTuple):
     """How the form says that there be more of it."""
     memory_limit: Maybe[int] | None = None
     """Bytes of the host's memory that it may use."""
+    has_volumes: bool = False
+    """Whether anything is mounted that keeps files when it is started again."""
     host_network: Located[bool] | None = None
     process_namespace: str = ""
     """Containers with the same non-empty text see each other's processes."""

@@ -46,6 +46,7 @@ def of_pod(*layers: tuple[Node, Node]) -> Container:
         shared_memory=_of_volumes(containers, specs),
         more_shared_memory=IN_POD,
         memory_limit=_quantities.kubernetes(value_of(limit)) if _is_written(limit) else None,
+        has_volumes=_has_volumes(containers, specs),
         host_network=_flag(_first(specs, "hostNetwork")),
         process_namespace="host" if _flag(_first(specs, "hostPID")) else "",
         liveness=probe(containers, "livenessProbe"),
@@ -98,11 +99,23 @@ def _of_volumes(containers: Nodes, specs: Nodes) -> Maybe[int] | None:
     return DEFAULT_SHM
 
 
+def _has_volumes(containers: Nodes, specs: Nodes) -> bool:
+    """Whether a mounted volume outlives the container, or a template may mount one."""
+    mounted = [mount for layer in containers for mount in _entries(layer.get("volumeMounts"))]
+    if any(layer.templated for layer in (*containers, *specs)):
+        return True
+    volumes = [_find(specs, "volumes", "name", text(mount.get("name"))) for mount in mounted]
+    return any(volume is None or text(volume.get("emptyDir", "medium")) != "Memory" for volume in volumes)
+
+
+def _entries(node: Node | None) -> Iterator[Node]:
+    return iter(node) if isinstance(node, Sequence) else iter(())
+
+
 def _find(layers: Nodes, name: str, key: str, value: str) -> Node | None:
     """The entry of a list whose key has that value."""
     for layer in layers:
-        entries = layer.get(name)
-        for entry in entries if isinstance(entries, Sequence) else ():
+        for entry in _entries(layer.get(name)):
             if (text(entry.get(key)).rstrip("/") or "/") == value:
                 return entry
     return None

@@ -1,0 +1,54 @@
+"""A limit on the host's memory that is below the weights which have to pass through it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from shardlint.deployment import Container
+from shardlint.findings import Located, Problem, Rule, Undecided
+from shardlint.layout.lower_bound import LowerBound
+from shardlint.layout.placement import Placement
+from shardlint.rules._words import GIB, counted, gib
+
+PROCESS_BYTES = 4 * GIB
+"""Of a rank's process: libraries, the CUDA context, pinned buffers."""
+ROUNDED_TO_GIB = 8
+
+
+def applies(container: Container) -> bool:
+    return container.memory_limit is not None
+
+
+def judge(
+    container: Container, least_weights: Located[LowerBound], placement: Located[Placement]
+) -> Iterator[Problem | Undecided]:
+    limit = container.memory_limit
+    if not isinstance(limit, Located):
+        if limit is not None:
+            yield Undecided("memory_limit", limit)
+        return
+    ranks = placement.value.ranks_per_host or 1
+    weights = _on_host(least_weights.value, placement.value)
+    if limit.value >= weights:
+        return
+    needed = weights + ranks * PROCESS_BYTES
+    yield Problem(
+        at=limit,
+        message=f"the container may use {gib(limit.value)} of the host's memory, and the weights that "
+        f"{counted(ranks, 'rank')} of it read take {gib(weights)}: it is killed while it loads unless every page of "
+        "the files can be dropped again",
+        sum=f"{gib(limit.value)} < {gib(weights)} of weights",
+        help=(f"memory: {ROUNDED_TO_GIB * math.ceil(needed / GIB / ROUNDED_TO_GIB)}Gi",),
+        certainty="estimate",
+    )
+
+
+def _on_host(least: LowerBound, placement: Placement) -> int:
+    """The weights of the ranks that run in one container: one replica's, where it has all of one."""
+    if placement.ranks_per_host is None:
+        return least.fullest_rank_bytes
+    return min(least.replica_bytes, least.fullest_rank_bytes * placement.ranks_per_host)
+
+
+RULE = Rule("SL705", "memory-limit", "host-memory", "warning", "runs-out-of-memory", judge, applies)
