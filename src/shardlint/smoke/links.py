@@ -1,0 +1,56 @@
+"""What is to be said of the timings: which group falls behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from shardlint.smoke.exchanges import Exchange, Timing, by_exchange
+from shardlint.smoke.observations import Observation
+
+GROSS = 8.0
+"""A group that takes so many times the median of the others is out of line even by CPU's noise, which is 3 to 5."""
+ODD = 1 / 0.7
+"""On GPUs a group is odd from 0.7 of the others' bandwidth down."""
+LEAST_BYTES = 2**16
+"""Smaller messages measure latency, which differs from class to class by the number of members."""
+
+
+def link_observations(timings: Sequence[Timing], on_gpus: bool) -> Iterator[Observation]:
+    """Groups that fall behind those of their class; between processes of CPUs only grossly, and classes too."""
+    alone = [timing for timing in timings if timing.mode == "alone"]
+    for (exchange, _mode), of_class in by_exchange(alone).items():
+        for timing in of_class:
+            others = [other.median_us for other in of_class if other is not timing]
+            if others and timing.median_us > (ODD if on_gpus else GROSS) * median(others):
+                times = timing.median_us / median(others)
+                message = f"{_named(timing)}, {times:.0f} times the median of the other groups of its class"
+                yield _slow(message, exchange)
+    if not on_gpus:
+        yield from _slow_classes(alone)
+
+
+def _slow_classes(alone: Sequence[Timing]) -> Iterator[Observation]:
+    """All groups of a class behind those of another: on one CPU all ways are alike, so a network lies between."""
+    large = [timing for timing in alone if timing.bytes >= LEAST_BYTES]
+    speeds: dict[str, list[float]] = {}
+    for timing in large:
+        speeds.setdefault(timing.exchange.kind, []).append(timing.bus_bandwidth)
+    best = max(speeds, key=lambda kind: median(speeds[kind]), default="")
+    for kind, found in speeds.items():
+        if median(speeds[best]) > GROSS * median(found):
+            slow = max((timing for timing in large if timing.exchange.kind == kind), key=lambda each: each.median_us)
+            times = median(speeds[best]) / median(found)
+            message = f"{_named(slow)}, {times:.0f} times slower than {best}"
+            yield _slow(message, slow.exchange)
+
+
+def _slow(message: str, exchange: Exchange) -> Observation:
+    advice = f"look at the links that {exchange.kind} groups run over"
+    return Observation("slow-group", "warning", "", message, advice)
+
+
+def _named(timing: Timing) -> str:
+    members = ",".join(map(str, timing.group))
+    speed = f"{timing.bytes} bytes in {timing.median_us:.0f} us ({timing.bus_bandwidth:.3g} GB/s)"
+    return f"{timing.exchange.operation} of {timing.exchange.kind} [{members}]: {speed}"

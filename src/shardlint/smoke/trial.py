@@ -1,0 +1,44 @@
+"""How a plan is tried: on which nodes, how thoroughly, and what is known of the hosts beforehand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from shardlint.smoke.exchanges import Exchange
+from shardlint.smoke.job import Level, Seat
+from shardlint.smoke.surroundings import Surroundings
+
+DEADLINE_SECONDS = 60.0
+STALL_SECONDS = 10.0
+"""Without a word from any rank for so long, the run hangs: a check takes milliseconds."""
+
+REPETITIONS = {"pre": 0, "quick": 5, "full": 50}
+"""How often each exchange is timed."""
+
+
+class Trial(NamedTuple):
+    """All that is asked for beside the plan."""
+
+    seat: Seat = Seat()
+    level: Level = "quick"
+    around: Surroundings | None = None
+    """This host; None where it is not to be judged."""
+    exchanges: tuple[Exchange, ...] = ()
+    planned_nodes: tuple[int | None, ...] = ()
+    """The node that the manifest gives each rank; empty or None where it does not tell."""
+    deadline_seconds: float = DEADLINE_SECONDS
+    """For the nodes to meet, and from then on once more for the run."""
+    stall_seconds: float = STALL_SECONDS
+
+    @property
+    def repetitions(self) -> int:
+        return REPETITIONS[self.level]
+
+
+class Host(NamedTuple):
+    """One node of a run. A launcher's node, a machine and what shares memory need not be the same."""
+
+    node: int
+    name: str
+    machine: str = ""
+    memory_domain: str = ""
