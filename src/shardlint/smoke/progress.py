@@ -6,8 +6,23 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
-from shardlint.smoke.records import Cannot, Checked, Doing, Ended, Loaded, Raised, Record, Result, Started
+from shardlint.smoke.records import (
+    Cannot,
+    Checked,
+    Doing,
+    Ended,
+    Loaded,
+    Raised,
+    Ready,
+    Record,
+    Result,
+    Started,
+    Stopped,
+    Timed,
+    Uses,
+)
 from shardlint.smoke.result import Claim
 
 SECONDARY = ("closed by peer", "reset by peer", "Timed out waiting", "received errors while waiting", "Broken pipe")
@@ -28,10 +43,20 @@ class Progress:
     ended: dict[int, int] = field(default_factory=dict)
     """Exit codes in the order of the ends."""
     digests: dict[int, str] = field(default_factory=dict)
+    stopped: set[int] = field(default_factory=set)
+    """Ranks whose processes a signal has stopped."""
+    gpus: dict[int, str] = field(default_factory=dict)
+    timed: list[Timed] = field(default_factory=list)
+    hosts: dict[int, str] = field(default_factory=dict)
+    """Where each rank runs; empty where all run on this host."""
+    lost: dict[int, str] = field(default_factory=dict)
+    """Ranks of nodes that were lost on the way, with how."""
 
     def take(self, record: Record) -> None:
         """One record more."""
         match record:
+            case Ready():
+                pass
             case Loaded():
                 self.loaded = record
             case Cannot():
@@ -43,6 +68,12 @@ class Progress:
             case Checked():
                 group = self.plan.group_of(record.kind, record.rank)
                 self.claims.append(Claim(record.claim, record.kind, group, record.rank, record.ok, record.message))
+            case Uses():
+                self.gpus[record.rank] = record.gpu
+            case Timed():
+                self.timed.append(record)
+            case Stopped():
+                self.stopped.add(record.rank)
             case Result():
                 self.digests[record.rank] = record.digest
             case Raised():
@@ -61,6 +92,17 @@ class Progress:
     def broken(self) -> bool:
         """A rank has ended before its time."""
         return any(self.ended.values())
+
+    def shared_gpus(self) -> Iterator[Observation]:
+        """Two ranks of one GPU: NCCL refuses that, or does not see it where containers hide it."""
+        of_gpu: dict[str, list[int]] = {}
+        for rank, gpu in sorted(self.gpus.items()):
+            of_gpu.setdefault(gpu, []).append(rank)
+        for gpu, ranks in of_gpu.items():
+            if len(ranks) > 1:
+                message = f'ranks {ranks} are all on {gpu}: NCCL stops with "Duplicate GPU detected"'
+                advice = "give each rank a GPU of its own: CUDA_VISIBLE_DEVICES, LOCAL_RANK, the pod's GPUs"
+                yield Observation("same-gpu", "error", self.hosts.get(ranks[0], ""), message, advice)
 
     def replica_claims(self) -> Iterator[Claim]:
         """The judgement that no rank can make: replicas come to the same tensors."""
@@ -86,11 +128,15 @@ class Progress:
     def _faults(self, reason: str, last_words: Mapping[int, str]) -> dict[int, str]:
         """The ranks that are to blame: those that died of themselves, else those that keep others waiting."""
         dead = [rank for rank, code in self.ended.items() if code]
+        first = [rank for rank in dead if not self._is_secondary(rank)]
+        if self.lost and not first:
+            return {rank: f"{self._name(rank)}: {how}" for rank, how in self.lost.items()}
         if dead:
-            first = [rank for rank in dead if not self._is_secondary(rank)] or dead[:1]
+            first = first or dead[:1]
             return {rank: self._death(rank, last_words.get(rank, "")) for rank in first}
         unfinished = [rank for rank in self.plan.ranks if rank not in self.ended]
-        stuck = [rank for rank in unfinished if not self._waits(rank)]
+        frozen = [rank for rank in unfinished if rank in self.stopped]
+        stuck = frozen or [rank for rank in unfinished if not self._waits(rank)]
         return {rank: f"{self._name(rank)} {self._place(rank)} {reason}" for rank in stuck or unfinished}
 
     def _is_secondary(self, rank: int) -> bool:
@@ -112,11 +158,14 @@ class Progress:
         doing = self.doing.get(rank)
         if doing is None:
             return "had not begun"
+        was = "was frozen by a signal" if rank in self.stopped else "was"
         if doing.operation:
-            return f"was in {doing.check}, in {doing.operation} of {doing.kind} with ranks {list(doing.awaited)},"
+            return f"{was} in {doing.check}, in {doing.operation} of {doing.kind} with ranks {list(doing.awaited)},"
         waiting = [other for other, state in self.doing.items() if rank in state.awaited and other not in self.ended]
-        where = f"was in {doing.check}, in no collective,"
+        where = f"{was} in {doing.check}, in no collective,"
         return where + (f" while ranks {sorted(waiting)} waited for it," if waiting else "")
 
     def _name(self, rank: int) -> str:
-        return f"rank {rank} (process {self.processes[rank]})" if rank in self.processes else f"rank {rank}"
+        known = [f"process {self.processes[rank]}"] if rank in self.processes else []
+        known += [f"on {self.hosts[rank]}"] if rank in self.hosts else []
+        return f"rank {rank} ({' '.join(known)})" if known else f"rank {rank}"

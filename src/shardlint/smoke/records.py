@@ -10,8 +10,16 @@ from typing import NamedTuple
 MOST_MESSAGE = 250  # characters: a line shorter than PIPE_BUF (512 bytes at least) never mixes with another's
 
 
+class Ready(NamedTuple):
+    """torch is imported on a node, which waits to be told what to do."""
+
+    torch: str
+    gpus: int
+    nccl: str = ""
+
+
 class Loaded(NamedTuple):
-    """torch is imported, and the devices are chosen."""
+    """The devices are chosen, and the ranks are about to start."""
 
     torch: str
     backend: str
@@ -57,6 +65,31 @@ class Result(NamedTuple):
     digest: str
 
 
+class Uses(NamedTuple):
+    """A rank has a GPU, known by its serial number."""
+
+    rank: int
+    gpu: str
+
+
+class Timed(NamedTuple):
+    """A rank has timed the exchange of that number in one of its groups, in microseconds."""
+
+    rank: int
+    exchange: int
+    mode: str
+    bytes: int
+    median_us: float
+    p99_us: float
+
+
+class Stopped(NamedTuple):
+    """A rank's process was stopped by a signal and stands still."""
+
+    rank: int
+    signal: int
+
+
 class Raised(NamedTuple):
     """An exception ends a rank."""
 
@@ -71,10 +104,11 @@ class Ended(NamedTuple):
     code: int
 
 
-Record = Loaded | Cannot | Started | Doing | Checked | Result | Raised | Ended
+Record = Ready | Loaded | Cannot | Started | Doing | Checked | Result | Uses | Timed | Stopped | Raised | Ended
 
 KINDS: dict[str, Callable[..., Record]] = {
-    kind.__name__: kind for kind in (Loaded, Cannot, Started, Doing, Checked, Result, Raised, Ended)
+    kind.__name__: kind
+    for kind in (Ready, Loaded, Cannot, Started, Doing, Checked, Result, Uses, Timed, Stopped, Raised, Ended)
 }
 
 
