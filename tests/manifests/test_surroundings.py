@@ -112,7 +112,7 @@ def test_the_rest_of_a_pod(read) -> None:
         ),
     )
     assert (value(container.memory_limit), value(container.host_network)) == (5000 * MIB, True)
-    assert value(container.shared_cards) == "nvidia.com/mig-1g.10gb"
+    assert value(container.shared_cards) == "nvidia.com/mig-1g.10gb: 4"
     assert container.liveness is not None and container.startup is not None
     assert (value(container.liveness.seconds), container.liveness.asks_server) == (75, True)
     assert container.liveness.reckoning == "60 s + 3 x 5 s = 75 s"
@@ -143,3 +143,29 @@ def test_a_probe_with_a_number_that_is_a_template(read) -> None:
         POD.format(spec="", container="livenessProbe: {httpGet: {path: /}, periodSeconds: '{{ .Values.period }}'}"),
     )
     assert container.liveness is not None and isinstance(container.liveness.seconds, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("spec", "limits", "shared"),
+    [
+        ("", "nvidia.com/gpu: 2", None),
+        ("", "nvidia.com/gpu.shared: 2", "nvidia.com/gpu.shared: 2"),
+        ("", "{nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 50}", "nvidia.com/gpumem-percentage: 50"),
+        ("", "{nvidia.com/gpu: 2, nvidia.com/gpumem-percentage: 100}", None),
+        (
+            "nodeSelector: {cloud.google.com/gke-gpu-sharing-strategy: time-sharing}",
+            "nvidia.com/gpu: 2",
+            "cloud.google.com/gke-gpu-sharing-strategy: time-sharing",
+        ),
+        (
+            "nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB-MIG-1g.5gb}",
+            "nvidia.com/gpu: 2",
+            "nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB-MIG-1g.5gb",
+        ),
+        ("nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB}", "nvidia.com/gpu: 2", None),
+    ],
+)
+def test_cards_that_are_parts_of_cards(read, spec: str, limits: str, shared: str | None) -> None:
+    limits = limits if limits.startswith("{") else f"{{{limits}}}"
+    container = around(read, POD.format(spec=spec, container=f"resources: {{limits: {limits}}}"))
+    assert value(container.shared_cards) == shared

@@ -14,6 +14,8 @@ from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
 _NO_CARDS = re.compile(r"(?i)imex|channel|compute-?domain|rdma|roce|\befa\b|\bnics?\b")
 """What the names of claims say that are for links between cards, and whose templates controllers make."""
+_PART = re.compile(r"(?i)\bmig\b|['\"]\d+g\.\d+gb")
+"""What a class or a selector says that asks for slices of cards."""
 
 
 def claimed(container: Node, spec: Node, document: Document) -> Maybe[int] | None:
@@ -27,6 +29,32 @@ def claimed(container: Node, spec: Node, document: Document) -> Maybe[int] | Non
 def _of_claim(claim: Node, spec: Node, document: Document) -> Iterator[Maybe[int]]:
     named = text(claim.get("name"))
     return of_object(text(_template(named, spec)), claim, document, named)
+
+
+def part_of_card(container: Node, spec: Node, document: Document) -> Located[str] | None:
+    """The class or selector by which a claim of the container asks for parts of cards (MIG)."""
+    claims = container.get("resources", "claims")
+    for claim in claims if isinstance(claims, Sequence) else ():
+        name = text(_template(text(claim.get("name")), spec))
+        source = beside(document, name, "ResourceClaimTemplate", "ResourceClaim") if name else None
+        if source is not None and (found := _part(source)) is not None:
+            return found
+    return None
+
+
+def _part(source: Node) -> Located[str] | None:
+    inner = ("spec", "spec") if kind(source) == "ResourceClaimTemplate" else ("spec",)
+    requests = source.get(*inner, "devices", "requests")
+    for request in requests if isinstance(requests, Sequence) else ():
+        exact = _exactly(request)
+        selectors = exact.get("selectors")
+        expressions = [
+            entry.get("cel", "expression") for entry in (selectors if isinstance(selectors, Sequence) else ())
+        ]
+        for node in (*expressions, exact.get("deviceClassName")):
+            if isinstance(node, Scalar) and _PART.search(node.text):
+                return Located(node.text, node.span, node.spelled)
+    return None
 
 
 def of_object(name: str, claim: Node, document: Document, named: str = "") -> Iterator[Maybe[int]]:

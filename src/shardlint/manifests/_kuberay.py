@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shardlint.deployment import Launch
+from shardlint.deployment import Container, Launch
 from shardlint.findings import Located, Maybe, Problem, Unknown
-from shardlint.manifests import _cards, _devices, _inner, _installs, _pods, _ray_cluster, _ray_serve, _resources, _roles
+from shardlint.manifests import (
+    _cards,
+    _devices,
+    _inner,
+    _installs,
+    _pods,
+    _ray_cluster,
+    _ray_serve,
+    _resources,
+    _roles,
+    _surroundings,
+)
 from shardlint.manifests._objects import text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
@@ -24,6 +35,7 @@ class Group(NamedTuple):
     hosts: Maybe[int] | None
     copies: Maybe[int] | None
     env: tuple[str, ...]
+    container: Container | None
 
 
 def service(item: Mapping, form: str, document: Document, library: Library) -> Iterator[Launch | Problem]:
@@ -100,6 +112,7 @@ def _group(node: Node) -> Group | None:
         hosts=_pods.number(node.get("numOfHosts")),
         copies=_pods.number(node.get("replicas")) or _pods.number(node.get("minReplicas")),
         env=tuple(text(entry.get("name")) for entry in _roles.entries(first.get("env"))),
+        container=_ray_cluster.around(_surroundings.of_pod((first, pod))),
     )
 
 
@@ -116,7 +129,7 @@ def _serving(groups: list[Group]) -> _ray_serve.Cluster:
     if len(cards) > 1:
         gpu = Unknown("the groups of workers have different GPUs", gpu.span if gpu else None)
     return _ray_serve.Cluster(
-        first.image, gpus, gpu, first.hosts, tuple(name for group in groups for name in group.env)
+        first.image, gpus, gpu, first.hosts, tuple(name for group in groups for name in group.env), first.container
     )
 
 

@@ -44,11 +44,13 @@ def container_launches(
     env = environment(container, document, given)
     entrypoint, arguments = (fragments(container.get(part), env) for part in ("command", "args"))
     cards = _devices.added([part for part in _requests(container, spec, document) if part is not None])
+    around = _surroundings.of_pod((container, spec))
+    around = around._replace(shared_cards=around.shared_cards or _claims.part_of_card(container, spec, document))
     shared = base._replace(
         image=image_of(container.get("image")),
         gpu=_cards.named(spec) or _resources.device_name(container) or base.gpu,
         unit=f"{base.name}:{base.at.line}/{base.unit}/{base.role}/{text(container.get('name'))}",
-        container=_surroundings.of_pod((container, spec)),
+        container=around,
     )
     for command in mounted.commands(started(entrypoint, arguments, env, word), document):
         launch = shared._replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.deployment import Launch
+from shardlint.deployment import Container, Launch
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _pods, _roles, _surroundings
 from shardlint.text.documents import Document
@@ -23,7 +23,13 @@ def launches(cluster: Node, base: Launch, document: Document) -> Iterator[Launch
     for group, own in pods:
         spec = group.get("template", "spec") if group is not None else None
         for launch in _pods.launches(spec, own, document, STARTS_RAY):
-            yield launch._replace(container=_surroundings.with_operators_memory(launch.container))
+            yield launch._replace(container=around(launch.container))
+
+
+def around(container: Container | None) -> Container | None:
+    """The operator mounts memory at /dev/shm, and the probes of its pods ask Ray and not the engine."""
+    mounted = _surroundings.with_operators_memory(container)
+    return None if mounted is None else mounted._replace(liveness=None, startup=None)
 
 
 def size(workers: list[Node], cluster: Node) -> Maybe[int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shardlint.deployment import ConfigEntry, Launch
+from shardlint.deployment import ConfigEntry, Container, Launch
 from shardlint.findings import Located, Maybe, Span, Unknown
 from shardlint.manifests import _devices, _installs, _roles, _stated
 from shardlint.manifests._objects import text
@@ -45,6 +45,8 @@ class Cluster(NamedTuple):
     """Pods that one worker consists of (TPU slices over several hosts)."""
     env: tuple[str, ...] = ()
     """Names of the variables of the workers."""
+    container: Container | None = None
+    """What surrounds the ranks on a worker."""
 
 
 NO_CLUSTER = Cluster()
@@ -118,6 +120,7 @@ def of_llm_config(
         pods=_pods(settings, gpus, cluster),
         replicas=_copies(deployment),
         shares_pods=True,
+        container=cluster.container,
     )
 
 
@@ -237,6 +240,7 @@ def _of_model(
         pods=pods,
         replicas=copies,
         shares_pods=True,
+        container=cluster.container,
     )
 
 

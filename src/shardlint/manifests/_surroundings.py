@@ -6,7 +6,7 @@ Kubernetes pods, Compose services and `docker run` say the same things in three 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -32,6 +32,22 @@ IN_RUN = ("--shm-size 8g", "--ipc=host")
 DEFAULT_SHM: Located[int] = Located(DEFAULT_SHM_BYTES, None, "", "default", BY_DEFAULT)
 
 _PROBE_DEFAULTS = (("initialDelaySeconds", 0), ("periodSeconds", 10), ("failureThreshold", 3))
+_SHARES = frozenset(
+    (
+        "nvidia.com/gpumem",
+        "nvidia.com/gpumem-percentage",
+        "nvidia.com/gpucores",
+        "volcano.sh/vgpu-memory",
+        "volcano.sh/vgpu-memory-percentage",
+        "volcano.sh/vgpu-cores",
+    )
+)
+"""Resources by which schedulers of virtual GPUs (HAMi, Volcano) give a part of each card."""
+_SLICED = re.compile(
+    r"(?i)cloud\.google\.com/gke-gpu-partition-size=.|cloud\.google\.com/gke-gpu-sharing-strategy=."
+    r"|nvidia\.com/gpu\.sharing-strategy=(?!none).|nvidia\.com/gpu\.product=.*(?:-SHARED$|-MIG-\d)"
+)
+"""Labels of nodes whose cards are cut or shared."""
 _ASKS_SERVER = re.compile(r"(?i)curl|wget|https?:|health|localhost|127\.0\.0\.1|/v1/|\bnc\b")
 
 
@@ -51,7 +67,7 @@ def of_pod(*layers: tuple[Node, Node]) -> Container:
         process_namespace="host" if _flag(_first(specs, "hostPID")) else "",
         liveness=probe(containers, "livenessProbe"),
         startup=probe(containers, "startupProbe"),
-        shared_cards=_shared_cards(containers),
+        shared_cards=_shared_cards(containers, specs),
     )
 
 
@@ -144,20 +160,25 @@ def _number(written: Mapping, field: str, default: int) -> Maybe[int]:
     return _devices.count(value_of(node))
 
 
-def _shared_cards(containers: Nodes) -> Located[str] | None:
-    """The resource whose unit is a part of a card (`nvidia.com/mig-1g.10gb`, `nvidia.com/gpu.shared`)."""
-    for part in ("limits", "requests"):
-        amounts = _first(containers, "resources", part)
-        for key, amount in amounts.items() if isinstance(amounts, Mapping) else ():
-            name = key.text.strip()
-            if is_part_of_card(name) and isinstance(amount, Scalar):
-                return Located(name, key.span, key.spelled)
+def _shared_cards(containers: Nodes, specs: Nodes) -> Located[str] | None:
+    """What says that the cards are parts of cards: a resource, else the label of the nodes that are selected."""
+    holders: list[tuple[Node | None, Callable[[str], object]]] = [
+        (_first(containers, "resources", "limits"), is_part_of_card),
+        (_first(containers, "resources", "requests"), is_part_of_card),
+        (_first(specs, "nodeSelector"), _SLICED.match),
+    ]
+    for fields, is_part in holders:
+        for key, value in fields.items() if isinstance(fields, Mapping) else ():
+            if isinstance(value, Scalar) and not value.is_null and is_part(f"{key.text.strip()}={value.text.strip()}"):
+                return Located(f"{key.text.strip()}: {value.text.strip()}", key.span, key.spelled)
     return None
 
 
-def is_part_of_card(name: str) -> bool:
-    """Whether a unit of the resource is less than a card."""
-    return name.startswith("nvidia.com/mig-") or name.endswith(".shared")
+def is_part_of_card(asked: str) -> bool:
+    """Whether `NAME=AMOUNT` asks for devices that are less than a card, or for a share of one."""
+    name, _, amount = asked.partition("=")
+    shares_none = name.endswith(("-percentage", "cores")) and amount in ("100", "0")
+    return name.startswith("nvidia.com/mig-") or name.endswith(".shared") or (name in _SHARES and not shares_none)
 
 
 def _is_written(node: Node | None) -> TypeGuard[Scalar]:
