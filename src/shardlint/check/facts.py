@@ -19,7 +19,7 @@ from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.check.tenants import tenants_of
-from shardlint.deployment import KNOBS, Container, Deployment, Told
+from shardlint.deployment import KNOBS, Container, Deployment, Launch, Told
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
@@ -29,6 +29,7 @@ from shardlint.layout import Layout, Legal, Sizes
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.memory import Memory
 from shardlint.layout.placement import Placement, Tenants
+from shardlint.servers import ray
 from shardlint.text import Library
 
 T = TypeVar("T")
@@ -264,6 +265,16 @@ class DeploymentFacts:
     def container(self) -> Container | None:
         """What surrounds the command in its container; None where the manifest describes none."""
         return self.deployment.server.primary.container
+
+    @property
+    def ray_starts(self) -> tuple[Launch, ...] | None:
+        """The `ray start` commands beside the engine's; None where there are none."""
+        return tuple(launch for launch in self.deployment.server.others if ray.starts_ray(launch)) or None
+
+    @property
+    def ray_cards(self) -> Located[int] | None:
+        """The cards of a node as `ray start` says them."""
+        return ray.told_cards(self.ray_starts or ())
 
     @property
     def engines_beside(self) -> tuple[Deployment, ...]:

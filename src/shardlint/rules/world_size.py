@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from shardlint.deployment import Launch
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator
@@ -12,10 +13,8 @@ from shardlint.findings import Effect, Located, Problem, Rule, Severity
 from shardlint.layout import Legal
 from shardlint.layout.placement import Placement
 from shardlint.layout.sizes import DEGREES, Degree
+from shardlint.rules._ray import TOOK_RAY_UNTIL, needs_ray, on_default_executor
 from shardlint.rules._words import SHORT, counted, named, product, respelled
-
-TOOK_RAY_UNTIL = Version.of("0.11.0")
-"""0.11.0 still turns to Ray by itself where a node has too few GPUs, 0.11.2 refuses."""
 
 OTHER_PLATFORMS = frozenset(("google", "aws", "intel"))
 """Vendors on whose platforms vLLM finds its devices in another way (TPU slices, Neuron cores, Gaudi)."""
@@ -54,6 +53,8 @@ def judge(
     nodes: Located[int] = ANY_NUMBER_OF_NODES,
     accelerators: Located[tuple[Accelerator, ...]] | None = None,
     legal: Legal | None = None,
+    data_parallel_size_local: Located[int] | None = None,
+    ray_starts: tuple[Launch, ...] = (),
 ) -> Iterator[Problem]:
     degrees: dict[Degree, Located[int]] = {
         "tensor_parallel_size": tensor_parallel_size,
@@ -65,12 +66,15 @@ def judge(
     if vendors & OTHER_PLATFORMS:
         return
     is_cuda = "amd" not in vendors
+    if ray_starts and is_cuda and needs_ray(placement.value, gpus_per_node.value, engine_version.value):
+        return  # SL811 says so
     shortage = _shortage(placement.value, gpus_per_node, nodes, degrees, engine_version.value, is_cuda)
     if shortage is None:
         return
     at = _to_blame(degrees, shortage)
+    of_node = data_parallel_size_local if at == "data_parallel_size" and placement.value.replicas_per_host else None
     yield Problem(
-        at=degrees[at],
+        at=of_node or degrees[at],
         message=f"the layout needs {counted(shortage.needed, 'GPU')} {shortage.where} "
         f"{shortage.there if shortage.there else 'none'}: {named(engine, engine_version)} {shortage.outcome}",
         sum=f"{product(*shortage.sizes)}{'' if shortage.sizes else shortage.needed} > {counted(shortage.there, 'GPU')}",
@@ -95,8 +99,7 @@ def _shortage(
     sizes = tuple((SHORT[name], degrees[name].value) for name in DEGREES)
     replica = tuple(size for size in sizes if size[0] != SHORT["data_parallel_size"])
     there = gpus.value
-    on_default = not placement.chosen and placement.executor == "mp" and placement.nnodes == 1
-    if on_default and is_cuda and placement.replica_size > there:
+    if is_cuda and on_default_executor(placement) and placement.replica_size > there:
         if version <= TOOK_RAY_UNTIL:
             return _of_ray(placement, gpus, nodes, sizes) or _unsaid_ray(placement, there, replica, nodes)
         enough = nodes.origin != "default" and placement.replica_size <= there * nodes.value

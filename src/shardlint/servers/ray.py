@@ -48,6 +48,20 @@ def cards_per_node(starts: Sequence[Launch]) -> Maybe[int] | None:
     return counts[0] if counts else None
 
 
+def told_cards(starts: Sequence[Launch]) -> Located[int] | None:
+    """What the first command that says so has for the cards of its node (`--num-gpus=4`)."""
+    for start in starts:
+        for place, word in enumerate(start.argv):
+            flag, equals, value = (word.value if isinstance(word, Located) else "").partition("=")
+            if flag != "--num-gpus":
+                continue
+            following = word if equals else next(iter(start.argv[place + 1 : place + 2]), None)
+            number = value if equals else following.value if isinstance(following, Located) else ""
+            if number.isdecimal() and isinstance(following, Located):
+                return following.with_value(int(number))
+    return None
+
+
 def _words(launch: Launch) -> list[str]:
     words = [word.value if isinstance(word, Located) else word.spelled for word in launch.argv]
     return [words[0].rpartition("/")[2], *words[1:]] if words else []
