@@ -94,10 +94,22 @@ def test_an_instance_on_several_pods_has_the_sizes_that_are_stated(read):
     }
 
 
-def test_sizes_are_given_to_no_command_of_a_single_pod(read):
+def test_the_controllers_command_of_a_single_pod_is_given_the_tensor_size_alone(read):
+    sizes = "  parallelism: {tensor: 8, data: 4, pipeline: 2}\n"
+    got = read((SERVICE % "").replace("--tensor-parallel-size=2", "--seed=1") + sizes)
+    knobs = {name: knob.value for name, knob in deployment(got.only).knobs.items()}
+    assert knobs == {"tensor_parallel_size": 8}
+    assert got.cut(deployment(got.only).knobs["tensor_parallel_size"]) == "8"
+
+
+def test_additional_arguments_stand_behind_the_tensor_size_and_win(read):
     got = read((SERVICE % "") + "  parallelism: {tensor: 8}\n")
     assert deployment(got.only).knobs["tensor_parallel_size"].value == 2
-    assert got.only.settings == ()
+
+
+def test_a_command_of_ones_own_in_a_single_pod_is_given_no_sizes(read):
+    own = (SERVICE % "").replace("resources:", "command: [vllm, serve, /mnt/models]\n      resources:")
+    assert read(own + "  parallelism: {tensor: 8}\n").only.settings == ()
 
 
 def test_decode_and_prefill_are_servers_of_their_own(read, words):

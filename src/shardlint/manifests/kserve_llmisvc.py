@@ -1,7 +1,8 @@
 """LLMInferenceService of KServe, and the LLMInferenceServiceConfig that it is based on.
 
 The controller starts `vllm serve /mnt/models $VLLM_ADDITIONAL_ARGS` where the container has no command of its own, and
-adds the sizes of `parallelism` where it spreads an instance over several pods. Arguments without a command go behind.
+adds the sizes of `parallelism`: all of them where it spreads an instance over several pods, else `tensor` alone.
+Arguments without a command go behind.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ PARALLELISM = {
     "dataLocal": "data-parallel-size-local",
     "expert": "enable-expert-parallel",
 }
+SINGLE_POD = ("tensor",)
+"""What of it the controller's template for one pod takes; the rest changes nothing there."""
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
@@ -115,10 +118,12 @@ class _Workload:
             launch = launch._replace(
                 gpu=launch.gpu or self._selected(),
                 gpus_per_pod=launch.gpus_per_pod or self._claimed(container),
-                settings=self._sizes() if self.spread else (),
                 container=_surroundings.with_operators_memory(launch.container),
             )
-            if launch.entrypoint_of_image:
+            by_controller = launch.entrypoint_of_image
+            if by_controller or self.spread:
+                launch = launch._replace(settings=self._sizes())
+            if by_controller:
                 launch = self._started(launch, container)
             if model is None and kind(self.item) == CONFIG:
                 model = Unknown("the service that is based on this configuration names the model", place(self.item))
@@ -147,7 +152,8 @@ class _Workload:
         from shardlint.manifests._stated import entry
 
         stated = self.first("parallelism")
-        return tuple(found for field, flag in PARALLELISM.items() for found in entry(flag, stated, field))
+        fields = PARALLELISM if self.spread else SINGLE_POD
+        return tuple(found for field in fields for found in entry(PARALLELISM[field], stated, field))
 
     def _pods(self) -> Maybe[int] | None:
         """Pods of one instance: the data-parallel ranks by those of a pod, or the stages."""
