@@ -30,7 +30,16 @@ class Told:
     def __init__(self, look_up: LookUp, environment: Mapping[str, Maybe[str]], stand_ins: Mapping[str, str]) -> None:
         self._look_up = look_up
         self._environment = environment
+        self._variables = stand_ins
         self._stand_ins = tuple(f"{variable}=" for variable in stand_ins)
+
+    def also(self, **values: Maybe[Any]) -> Told:
+        """The same, and what a rule has worked out of it, by the names that its conditions have for that."""
+
+        def look_up(name: str) -> Maybe[Any] | None:
+            return values[name] if name in values else self._look_up(name)
+
+        return Told(look_up, self._environment, self._variables)
 
     def __getattr__(self, name: str) -> Any:
         found = self.located(name)

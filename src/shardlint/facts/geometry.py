@@ -59,6 +59,11 @@ class Geometry(NamedTuple):
     """Set where the geometry is another organisation's copy of the same name: what was assumed."""
     text_model_type: str = ""
 
+    @property
+    def has_files(self) -> bool:
+        """Whether the model's own files were read, so that a file beside config.json that is not here is not there."""
+        return not self.origin.startswith("catalogue") and not self.assumption
+
     def value(self, name: str) -> Any:
         """The value of a fact, or None where it is unknown."""
         fact = self.facts[name]
