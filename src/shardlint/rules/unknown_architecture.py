@@ -26,8 +26,11 @@ ENDINGS = (
 )
 
 
-def applies(architecture: Located[str], engine_version: Located[Version]) -> bool:
-    return architecture.value.endswith(GENERATING) and engine_version.value >= released(SINCE)
+def applies(architecture: Located[str], engine: Engine, engine_version: Located[Version]) -> bool:
+    name, release = architecture.value, engine_version.value
+    if not name.endswith(GENERATING) or release < released(SINCE) or in_transformers(name):
+        return False
+    return all(engine.knows(kin, release) is False for kin in _kin(name))
 
 
 def judge(
@@ -37,14 +40,11 @@ def judge(
     has_own_code: Located[bool],
     told: Told,
 ) -> Iterator[Problem]:
-    name = architecture.value
     if has_own_code.value or told.hf_overrides or told.model_impl not in (None, "auto", "vllm"):
-        return
-    if in_transformers(name) or any(engine.knows(kin, engine_version.value) is not False for kin in _kin(name)):
         return
     yield Problem(
         at=None,
-        message=f"{named(engine, engine_version)} has no model class {name}, and neither have the Transformers "
+        message=f"{named(engine, engine_version)} has no model class {architecture.value}, and neither have the Transformers "
         "that it falls back on: it refuses to start",
         help=("a checkpoint that was converted for Transformers", "a package that registers the class with the engine"),
     )
