@@ -44,8 +44,8 @@ def judge(
         return
     yield Problem(
         at=None,
-        message=f"{named(engine, engine_version)} has no model class {architecture.value}, and neither have the Transformers "
-        "that it falls back on: it refuses to start",
+        message=f"{named(engine, engine_version)} has no model class {architecture.value}, and neither have the "
+        "Transformers that it falls back on: it refuses to start",
         help=("a checkpoint that was converted for Transformers", "a package that registers the class with the engine"),
     )
 
