@@ -19,7 +19,7 @@ from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.check.tenants import tenants_of
-from shardlint.deployment import KNOBS, Container, Deployment, Launch, Told
+from shardlint.deployment import KNOBS, Container, Deployment, Launch, RayApplication, Told
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.facts.hardware import Hardware
@@ -270,6 +270,11 @@ class DeploymentFacts:
     def ray_starts(self) -> tuple[Launch, ...] | None:
         """The `ray start` commands beside the engine's; None where there are none."""
         return tuple(launch for launch in self.deployment.server.others if ray.starts_ray(launch)) or None
+
+    @property
+    def ray_application(self) -> RayApplication | None:
+        """What Ray Serve is told; None where it does not start the engine."""
+        return self.deployment.server.primary.ray
 
     @property
     def ray_cards(self) -> Located[int] | None:

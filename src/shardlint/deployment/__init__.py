@@ -2,7 +2,7 @@
 
 from shardlint.deployment.deployment import Deployment, FlagProblem
 from shardlint.deployment.knobs import KNOBS, Knob
-from shardlint.deployment.launch import ConfigEntry, Container, Launch, Probe, Server, Word
+from shardlint.deployment.launch import ConfigEntry, Container, Launch, Probe, RayApplication, Server, Word
 from shardlint.deployment.told import NotTold, Told
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Launch",
     "NotTold",
     "Probe",
+    "RayApplication",
     "Server",
     "Told",
     "Word",

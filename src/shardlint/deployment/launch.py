@@ -19,6 +19,19 @@ class ConfigEntry(NamedTuple):
     value: Located[Any] | Unknown
 
 
+class RayApplication(NamedTuple):
+    """What Ray Serve is told about the processes of an engine. `None` means: not written."""
+
+    builder: Located[str] | None = None
+    """The function that makes the application (`ray.serve.llm:build_openai_app`)."""
+    bundles: tuple[Maybe[int], ...] = ()
+    """Cards of each bundle of the placement group."""
+    actor_cards: Maybe[int] | None = None
+    """Cards that the actor which starts the engine holds for itself."""
+    cluster_cards: Maybe[int] | None = None
+    """Cards of all workers of the cluster."""
+
+
 NOTHING: Mapping[str, Maybe[str]] = MappingProxyType({})
 
 
@@ -106,6 +119,8 @@ class Launch(NamedTuple):
     """Whether what starts it goes on at once, so that later launches run beside it."""
     container: Container | None = None
     """What surrounds it; None on a bare host, and where a controller makes the container in its own way."""
+    ray: RayApplication | None = None
+    """Where Ray Serve starts it, what that is told."""
 
 
 class Server(NamedTuple):

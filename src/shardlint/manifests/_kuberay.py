@@ -129,8 +129,19 @@ def _serving(groups: list[Group]) -> _ray_serve.Cluster:
     if len(cards) > 1:
         gpu = Unknown("the groups of workers have different GPUs", gpu.span if gpu else None)
     return _ray_serve.Cluster(
-        first.image, gpus, gpu, first.hosts, tuple(name for group in groups for name in group.env), first.container
+        first.image,
+        gpus,
+        gpu,
+        first.hosts,
+        tuple(name for group in groups for name in group.env),
+        first.container,
+        _devices.added([_cards_of(group) for group in groups]),
     )
+
+
+def _cards_of(group: Group) -> Maybe[int]:
+    """Cards of all pods of a group."""
+    return _roles.product(group.gpus, group.copies, group.hosts) or Located(0, origin="default")
 
 
 def _pods_with_cards(groups: list[Group]) -> Maybe[int] | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shardlint.deployment import ConfigEntry, Container, Launch
+from shardlint.deployment import ConfigEntry, Container, Launch, RayApplication
 from shardlint.findings import Located, Maybe, Span, Unknown
 from shardlint.manifests import _devices, _installs, _roles, _stated
 from shardlint.manifests._objects import text
@@ -47,6 +47,8 @@ class Cluster(NamedTuple):
     """Names of the variables of the workers."""
     container: Container | None = None
     """What surrounds the ranks on a worker."""
+    all_gpus: Maybe[int] | None = None
+    """Of all workers."""
 
 
 NO_CLUSTER = Cluster()
@@ -71,7 +73,8 @@ def launches_of(application: Node, base: Launch, cluster: Cluster = NO_CLUSTER) 
         own = base._replace(unit=f"{base.unit}/{config.start}")
         if named:
             own = own._replace(name=f"{base.name}/{named}", at=(_name_of(config) or config).span)
-        yield from of_llm_config(config, own, cluster, application.get("runtime_env"))
+        told = RayApplication(builder=_builder(application), cluster_cards=cluster.all_gpus)
+        yield from of_llm_config(config, own._replace(ray=told), cluster, application.get("runtime_env"))
     if not configs and isinstance(application, Mapping):
         yield from _of_environment(application, base, cluster)
 
@@ -121,7 +124,20 @@ def of_llm_config(
         replicas=_copies(deployment),
         shares_pods=True,
         container=cluster.container,
+        ray=(base.ray or RayApplication())._replace(bundles=_bundles(config.get("placement_group_config"))),
     )
+
+
+def _builder(application: Node) -> Located[str] | None:
+    path = application.get("import_path")
+    return Located(path.text, path.span, path.spelled) if isinstance(path, Scalar) and not path.is_null else None
+
+
+def _bundles(group: Node | None) -> tuple[Maybe[int], ...]:
+    """The cards of each bundle that asks for some."""
+    written = group.get("bundles") if group is not None else None
+    counts = [number(bundle.get("GPU")) for bundle in _roles.entries(written)]
+    return tuple(count for count in counts if count is not None)
 
 
 def _name_of(config: Node) -> Node | None:
@@ -166,8 +182,7 @@ def _packed(group: Node | None) -> Maybe[int] | None:
     """The cards of the one node on which a placement group insists; None where it does not."""
     if group is None or text(group.get("strategy")) != "STRICT_PACK":
         return None
-    counts = [number(bundle.get("GPU")) for bundle in _roles.entries(group.get("bundles"))]
-    return _devices.added([count for count in counts if count is not None])
+    return _devices.added(list(_bundles(group)))
 
 
 def _pods(settings: tuple[ConfigEntry, ...], gpus: Maybe[int] | None, cluster: Cluster) -> Maybe[int] | None:
@@ -230,7 +245,9 @@ def _of_model(
         settings += (ConfigEntry(Located("model-path", model.span, "model", "derived"), model),)
     code = application.get("import_path")
     more = Unknown("the application's code decides", code.span if code else base.at, code.spelled if code else "")
-    copies = next((number(part.get("num_replicas")) for part in _roles.entries(application.get("deployments"))), None)
+    parts = list(_roles.entries(application.get("deployments")))
+    copies = next((number(part.get("num_replicas")) for part in parts), None)
+    held = [number(part.get("ray_actor_options", "num_gpus")) for part in parts]
     return base._replace(
         argv=(*_stated.command(engine, base.at, model if engine is _stated.VLLM else None), more),
         settings=settings,
@@ -241,6 +258,11 @@ def _of_model(
         replicas=copies,
         shares_pods=True,
         container=cluster.container,
+        ray=RayApplication(
+            builder=_builder(application),
+            actor_cards=_devices.added([count for count in held if count is not None]),
+            cluster_cards=cluster.all_gpus,
+        ),
     )
 
 
