@@ -44,7 +44,7 @@ def test_the_layout_of_one_deployment_is_tried(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Deployment/one (TP 2) on ")
     assert "not proven: " in lines[0]
-    assert lines[-1].startswith("5 claims held in ")
+    assert lines[-1].startswith("9 claims held in ")
 
 
 @pytest.mark.usefixtures("folder")

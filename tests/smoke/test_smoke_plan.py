@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from smoke_plans import DENSE, EXPERTS, plan, planned
+from smoke_plans import DENSE, EXPERTS, LATENT, plan, planned
 
+from shardlint.facts.geometry import read
 from shardlint.findings import Unknown
 from shardlint.smoke import Plan
-from shardlint.smoke.plan import Deviation, scaled
+from shardlint.smoke.plan import Deviation, Experts, Heads, Scaled
+from shardlint.smoke.planning import model_dtype, scaled
 
 degrees = st.sampled_from([1, 2, 4])
 
@@ -43,12 +46,52 @@ def test_stages_are_those_of_the_planned_partition() -> None:
     assert found.layers == 6
 
 
-def test_what_is_not_tried_is_said() -> None:
-    assert plan(EXPERTS, tp=2, pcp=2).untried == (
-        "attention",
-        "expert dispatch",
-        "prefill context parallelism beyond its groups",
+def test_the_structure_is_the_models_own() -> None:
+    found = plan(EXPERTS | {"vocab_size": 32001, "torch_dtype": "float16"}, tp=4)
+    assert found.heads == Heads(32, 8)
+    assert found.experts == Experts(8, 2, Scaled("moe_intermediate_size", 14336, 32))
+    assert found.vocabulary == Scaled("vocab_size", 32001, 513)  # as many rows beyond the padded ones
+    assert (found.dtype, found.tolerance) == ("float16", 5e-3)
+    assert found.untried == ()
+    assert found.scale == (
+        "hidden_size 4096 as 128, intermediate_size 14336 as 128, vocab_size 32001 as 513, "
+        "moe_intermediate_size 14336 as 32; 32 query heads, 8 KV heads of 8; 8 experts, 2 for a token; all 6 layers; "
+        "8 tokens; whole numbers, tolerance 0, then float16, tolerance 0.005"
     )
+
+
+def test_a_cache_of_latent_vectors_is_one_kv_head() -> None:
+    assert plan(LATENT, tp=2).heads == Heads(16, 1)
+
+
+def test_a_degree_that_takes_no_ranks_of_its_own_is_named_behind_the_others() -> None:
+    assert plan(LATENT, tp=4, dp=2, dcp=2, ep=True).degrees == "DP 2 × TP 4, DCP 2, EP 8"
+    assert plan(DENSE).degrees == "one rank"
+
+
+def test_what_is_not_tried_is_said() -> None:
+    found = plan(EXPERTS | {"num_key_value_heads": 12}, tp=4, ep=True, enable_eplb=True)
+    assert found.untried == ("attention", "copies of experts")
+
+
+@pytest.mark.parametrize(
+    ("option", "checkpoint", "dtype"),
+    [
+        (None, "float16", "float16"),
+        ("auto", "float32", "bfloat16"),  # which the engine builds in 16 bits
+        ("half", "bfloat16", "float16"),
+        ("float", "bfloat16", "float32"),
+    ],
+)
+def test_the_dtype_is_the_engines(option: str | None, checkpoint: str, dtype: str) -> None:
+    assert model_dtype(read(DENSE | {"torch_dtype": checkpoint}, "org/model"), option) == dtype
+
+
+def test_memory_of_gpus_is_not_taken_from_the_host() -> None:
+    small, large = (plan(DENSE, tp=2)._replace(allocation=((size, size),) * 2) for size in (2**20, 2**30))
+    assert small.on("gloo") == small
+    assert large.on("nccl") == large
+    assert (large.on("gloo").allocation, large.on("gloo").untried) == ((), ("the allocation of 4.0 GiB",))
 
 
 def test_a_layout_that_the_engine_refuses_is_not_tried() -> None:

@@ -38,29 +38,38 @@ def test_a_run_that_held() -> None:
     assert result.exit_code == 0
     assert text(result, "Deployment/llama") == (
         "Deployment/llama (TP 2) on CPU (2 processes of one host, gloo, torch 2.13.0); "
-        "proven: membership, split-mlp, all-layers, ranks; "
-        "not proven: NCCL, bandwidth, memory, several nodes, attention\n"
-        "scale: hidden_size 4096 as 128, intermediate_size 14336 as 128; all 6 layers; 8 tokens; "
-        "whole numbers, tolerance 0\n"
+        "proven: membership, split-mlp, attention, embedding, output-head, repetition, all-layers, ranks; "
+        "not proven: NCCL, bandwidth, memory, several nodes\n"
+        "scale: hidden_size 4096 as 128, intermediate_size 14336 as 128, vocab_size 128256 as 512; "
+        "32 query heads, 8 KV heads of 8; all 6 layers; 8 tokens; "
+        "whole numbers, tolerance 0, then bfloat16, tolerance 0.03\n"
         "ok    membership, tp [0,1]: every group holds the planned ranks\n"
         "ok    membership, world [0,1]: every group holds the planned ranks\n"
         "ok    split-mlp, tp [0,1]: "
         "a column-parallel, then row-parallel MLP with one all-reduce equals the unsplit product\n"
+        "ok    attention, tp [0,1]: query heads with the KV heads of their ranks, and one all-reduce, "
+        "equal all heads on one device\n"
+        "ok    embedding, tp [0,1]: each token is looked up by the one rank that has its row\n"
+        "ok    output-head, tp [0,1]: the gathered logits without their padding equal those of the whole vocabulary\n"
+        "ok    repetition, tp [0,1]: the same sum has the same bits every time\n"
         "ok    all-layers, world [0,1]: the last stage ends as the unsplit model does\n"
         "ok    ranks, world [0,1]: every rank comes to its end\n"
-        "5 claims held in 1.5 s\n"
+        "9 claims held in 1.5 s\n"
     )
 
 
 def test_what_several_ranks_see_alike_is_said_once() -> None:
     result = _with_a_wrong_shard()
     assert result.exit_code == 1
-    assert "; proven: membership, all-layers, ranks; FAILED: split-mlp; not proven:" in headline(result)
+    assert (
+        "; proven: membership, attention, embedding, output-head, repetition, all-layers, ranks; FAILED: split-mlp; not proven:"
+        in headline(result)
+    )
     wrong = [line for line in text(result).splitlines() if line.startswith("FAIL")]
     assert wrong == [
         "FAIL  split-mlp, tp [0,1]: 9 of 1024 elements differ, by 3 at most: rank 1 added nothing (seen by rank 0, 1)"
     ]
-    assert text(result).endswith("1 of 5 claims failed in 1.5 s\n")
+    assert text(result).endswith("1 of 9 claims failed in 1.5 s\n")
 
 
 def test_a_claim_that_some_rank_did_not_judge_is_not_proven() -> None:
@@ -72,14 +81,14 @@ def test_a_claim_that_some_rank_did_not_judge_is_not_proven() -> None:
 def test_nothing_said_is_nothing_proven() -> None:
     result = _result([])
     assert result.exit_code == 1
-    assert "; proven: nothing; not reached: membership, split-mlp, all-layers, ranks; " in headline(result)
+    assert "; proven: nothing; not reached: membership, split-mlp, attention, " in headline(result)
     assert "----  split-mlp: not reached\n" in text(result)
 
 
 def test_a_run_on_gpus_says_so() -> None:
     line = headline(_result(_all_held(PAIR), backend="nccl"))
     assert line.startswith("layout (TP 2) on 2 GPUs of one host (NCCL, torch 2.13.0); ")
-    assert line.endswith("; not proven: bandwidth, memory, several nodes, attention")
+    assert line.endswith("; not proven: bandwidth, memory, several nodes")
 
 
 def test_a_run_that_could_not_be() -> None:

@@ -17,6 +17,8 @@ from shardlint.smoke.plan import Deviation
 
 pytestmark = pytest.mark.usefixtures("room")
 
+TENSOR = ("split-mlp", "attention", "embedding", "output-head", "repetition")
+
 WALL_SECONDS = 15.0
 """What the example of TP 2 x PP 2 may take on two cores."""
 
@@ -31,7 +33,7 @@ def test_tp2_pp2_holds_in_time_and_the_parent_imports_no_torch() -> None:
     result = run(plan(DENSE, tp=2, pp=2))
     assert time.monotonic() - start < WALL_SECONDS
     assert (result.exit_code, result.backend, result.failed, result.not_reached) == (0, "gloo", (), ())
-    assert result.proven == ("membership", "split-mlp", "stage-hand-off", "all-layers", "ranks")
+    assert result.proven == ("membership", *TENSOR, "stage-hand-off", "all-layers", "ranks")
     assert "torch" not in sys.modules
 
 
@@ -78,17 +80,17 @@ def test_a_lost_slice_of_one_rank_is_seen_in_all_of_its_group() -> None:
     assert sorted(_messages(result, "stage-hand-off")) == [2, 3]
 
 
-def test_groups_that_are_made_across_are_named_and_nothing_is_computed_in_them() -> None:
-    crossed = (Deviation("groups-tp", (0, 1, 2, 3), ((0, 2), (1, 3))),)
-    result = run(plan(DENSE, *crossed, tp=2, pp=2))
+def test_swapped_tensor_and_pipeline_groups_are_named_and_nothing_is_computed_in_them() -> None:
+    everybody, tensor, stages = (0, 1, 2, 3), ((0, 1), (2, 3)), ((0, 2), (1, 3))
+    swapped = (Deviation("groups-tp", everybody, stages), Deviation("groups-pp", everybody, tensor))
+    result = run(plan(DENSE, *swapped, tp=2, pp=2))
     assert (result.exit_code, result.failed) == (1, ("membership",))
-    assert result.not_reached == ("split-mlp", "stage-hand-off", "all-layers")
-    assert _messages(result, "membership") == {
-        0: "the plan has [0, 1], and [0, 2] met",
-        1: "the plan has [0, 1], and [1, 3] met",
-        2: "the plan has [2, 3], and [0, 2] met",
-        3: "the plan has [2, 3], and [1, 3] met",
-    }
+    assert result.not_reached == (*TENSOR, "stage-hand-off", "all-layers")
+    met = {(claim.kind, claim.rank): claim.message for claim in result.claims if not claim.ok}
+    assert len(met) == 8
+    assert met["tp", 0] == "the plan has [0, 1], and [0, 2] met"
+    assert met["tp", 3] == "the plan has [2, 3], and [1, 3] met"
+    assert met["pp", 2] == "the plan has [0, 2], and [2, 3] met"
 
 
 def test_a_replica_with_other_weights_is_named() -> None:

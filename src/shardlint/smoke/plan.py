@@ -5,25 +5,23 @@ Nothing here needs torch; a plan travels to the processes that run it as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import Any, Literal, NamedTuple
 
-from shardlint.facts import Geometry
-from shardlint.findings import Located, Unknown
-from shardlint.layout import Group, GroupKind, Layout, Sizes
+from shardlint.layout import Group, Sizes
 
 TOKENS = 8
-MOST_HIDDEN = 128
-MOST_WIDTH = 128
-"""Sizes of the matrices that stand for the model's: large enough for a fault to show in hundreds of elements."""
-
-INSIDE_A_REPLICA: tuple[GroupKind, ...] = ("tp", "pcp", "pp")
-WITH_EXPERTS: tuple[GroupKind, ...] = ("dp", "ep")
-"""Kinds of groups in the order in which vLLM makes them; the last two only for models with experts."""
-
-WIDTHS = ("intermediate_size", "moe_intermediate_size")
+HEAD_DIM = 8
+"""Of every attention head, in the place of the model's own."""
 
 DegreeName = Literal["DP", "PP", "PCP", "TP"]
+
+ALLOCATED_ON_CPU_BYTES = 2**28
+"""Without a GPU for each rank, their memory is taken only where all ranks together want no more than this."""
+
+TOLERANCES = {"bfloat16": 3e-2, "float16": 5e-3}
+"""Of the largest element. Measured: splitting alone costs at most 1.1e-2 and 1.7e-3, one wrong shard at least 0.35."""
+FLOAT32_TOLERANCE = 2e-6  # for each doubling of the ranks
 
 
 class Scaled(NamedTuple):
@@ -34,12 +32,34 @@ class Scaled(NamedTuple):
     tried: int
 
 
+class Heads(NamedTuple):
+    """Attention heads of a layer."""
+
+    query: int
+    kv: int
+    """Of MLA one, which every rank holds: its cache of latent vectors."""
+
+
+class Experts(NamedTuple):
+    """The experts of a layer, and how many of them each token goes through."""
+
+    number: int
+    per_token: int
+    width: Scaled
+    """Of one expert; cut over all ranks of an `ep` group where whole experts are not."""
+
+
 class Deviation(NamedTuple):
     """What some ranks do otherwise than planned: how tests show that a claim can fail.
 
-    `what` and `value`: `shards` the tensor parallel shards whose products the rank adds up; `layers` (start, stop);
-    `residual` False: zeros are handed over in its place; `seed` of the weights; `groups-<kind>` the table of groups
-    that is made; `end` (check, signal): the rank gets that signal as the check begins, or raises where it is "".
+    `what` and `value`: `shards` the tensor parallel shards whose products the rank adds up; `kv-heads` (start, stop)
+    that it attends to; `stripe` of the tokens that it keeps for decode context parallelism; `log-sum-exp` False: it
+    calls its part as heavy as any other; `chunks` the token numbers that it takes of a prefill; `vocabulary`
+    (start, stop) of its rows; `padding` False: padded logits are kept; `experts` (start, stop) that it holds;
+    `slice` of a tensor that it hands over; `layers` (start, stop); `residual` False: zeros are handed over in its
+    place; `flips` the repetitions in which its sum is disturbed; `allocation` (weights, KV cache) in bytes; `seed` of
+    the weights; `groups-<kind>` the table of groups that is made; `end` (check, signal): the rank gets that signal as
+    the check begins, or raises where it is "".
     """
 
     what: str
@@ -62,6 +82,13 @@ class Plan(NamedTuple):
     hidden: Scaled
     width: Scaled
     """Of the MLP, which is cut into columns and then into rows."""
+    heads: Heads | None = None
+    vocabulary: Scaled | None = None
+    experts: Experts | None = None
+    dtype: str = "bfloat16"
+    """The model's own, in which claims are tried a second time."""
+    allocation: tuple[tuple[int, int], ...] = ()
+    """Bytes of weights and of KV cache that each rank takes from its device; empty where none are to be taken."""
     untried: tuple[str, ...] = ()
     """What the layout has and this run does not try."""
     deviations: tuple[Deviation, ...] = ()
@@ -77,18 +104,47 @@ class Plan(NamedTuple):
 
     @property
     def degrees(self) -> str:
-        """The layout in short, `DP 2 × TP 4`; `one rank` where nothing is split."""
+        """The layout in short, `DP 2 × TP 4, EP 8`; `one rank` where nothing is split."""
         split = [f"{name} {size}" for name, size in _degrees(self.sizes) if size > 1]
-        return " × ".join(split) or "one rank"
+        context, experts = self.sizes.decode_context_parallel_size, self.sizes.expert_group_size
+        parts = [" × ".join(split) or "one rank"]
+        parts += [f"DCP {context}"] * (context > 1)
+        parts += [f"EP {experts}"] * (experts > 1 and self.sizes.enable_expert_parallel)
+        return ", ".join(parts)
+
+    @property
+    def tolerance(self) -> float:
+        """What a result in the model's dtype may be off by, as a share of the largest element."""
+        return TOLERANCES.get(self.dtype) or FLOAT32_TOLERANCE * math.log2(2 * len(self.ranks))
+
+    @property
+    def scale(self) -> str:
+        """What is as in the model, what is smaller, and how exact the comparisons are."""
+        experts = self.experts
+        sizes = (self.hidden, self.width, self.vocabulary, experts and experts.width)
+        smaller = [
+            f"{size.name} {size.planned} as {size.tried}" for size in sizes if size and size.planned > size.tried
+        ]
+        parts = [", ".join(dict.fromkeys(smaller)) or "the sizes of the model"]
+        if self.heads:
+            parts.append(
+                f"{_number(self.heads.query, 'query head')}, {_number(self.heads.kv, 'KV head')} of {HEAD_DIM}"
+            )
+        if experts:
+            parts.append(f"{_number(experts.number, 'expert')}, {experts.per_token} for a token")
+        stages = "+".join(str(stop - start) for start, stop in self.stages)
+        several = f" in stages of {stages}" if len(self.stages) > 1 else ""
+        parts += [f"all {_number(self.layers, 'layer')}{several}", f"{TOKENS} tokens"]
+        return "; ".join([*parts, f"whole numbers, tolerance 0, then {self.dtype}, tolerance {self.tolerance:.1g}"])
 
     def world_of(self, rank: int) -> Group:
         """The ranks that start together with this one."""
         return next(world for world in self.worlds if rank in world)
 
     def group_of(self, kind: str, rank: int) -> Group:
-        """The group of one kind that the plan gives a rank; `world` is a kind too."""
-        table = self.worlds if kind == "world" else self.groups[kind]
-        return next(group for group in table if rank in group)
+        """The group of one kind that the plan gives a rank: itself where it is in none; `world` is a kind too."""
+        table = self.worlds if kind == "world" else self.groups.get(kind, ())
+        return next((group for group in table if rank in group), (rank,))
 
     def deviation(self, what: str, rank: int, planned: Any) -> Any:
         """What the rank is to do: as planned, but in tests of the claims."""
@@ -97,83 +153,38 @@ class Plan(NamedTuple):
                 return deviation.value
         return planned
 
+    def on(self, backend: str) -> Plan:
+        """What of the plan is tried there: memory that a GPU is to give is not taken from the host instead."""
+        total = sum(map(sum, self.allocation))
+        if backend == "nccl" or total <= ALLOCATED_ON_CPU_BYTES:
+            return self
+        return self._replace(allocation=(), untried=(*self.untried, f"the allocation of {total / 2**30:.1f} GiB"))
+
     def to_json(self) -> dict[str, Any]:
         """Plain data; `from_json` takes it back."""
-        return {**self._asdict(), "sizes": self.sizes._asdict()}
+        experts = self.experts
+        return {**self._asdict(), "sizes": self.sizes._asdict(), "experts": experts and [*experts[:2], experts.width]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Plan:
         """A plan from what `to_json` gave, after a way through JSON."""
-        return cls(
-            sizes=Sizes(**data["sizes"]),
-            worlds=_tuples(data["worlds"]),
-            groups={kind: _tuples(table) for kind, table in data["groups"].items()},
-            twins=_tuples(data["twins"]),
-            stages=_tuples(data["stages"]),
-            hidden=Scaled(*data["hidden"]),
-            width=Scaled(*data["width"]),
-            untried=tuple(data["untried"]),
-            deviations=tuple(Deviation(what, tuple(ranks), value) for what, ranks, value in data["deviations"]),
-        )
-
-
-def plan_of(layout: Layout, geometry: Geometry | Unknown) -> Plan | Unknown:
-    """The plan that tries a layout of a model, or why there is none."""
-    if layout.refused is not None:
-        return Unknown(f"the engine refuses this layout: {layout.refused}")
-    if not layout.ranks or not layout.stages:
-        return Unknown(f"the layout is not known: {layout.unknown or 'the number of layers is missing'}")
-    if isinstance(geometry, Unknown):
-        return geometry
-    ways = layout.sizes.tensor_parallel_size
-    hidden = geometry.facts["hidden_size"]
-    width = _width(geometry, ways)
-    if isinstance(hidden, Unknown):
-        return hidden
-    if isinstance(width, Unknown):
-        return width
-    experts = bool(geometry.value("num_experts"))
-    kinds = INSIDE_A_REPLICA + (WITH_EXPERTS if experts else ())
-    return Plan(
-        sizes=layout.sizes,
-        worlds=_worlds(layout.sizes, experts),
-        groups={kind: table for kind in kinds if len((table := layout.groups(kind))[0]) > 1},
-        twins=layout.groups("dp") if layout.sizes.data_parallel_size > 1 else (),
-        stages=tuple((layers.start, layers.stop) for layers in layout.stages),
-        hidden=Scaled("hidden_size", hidden.value, scaled(hidden.value, ways, MOST_HIDDEN)),
-        width=width,
-        untried=tuple(_untried(layout.sizes, experts)),
-    )
-
-
-def scaled(size: int, ways: int, most: int) -> int:
-    """A size of at most about `most` that leaves the same remainder when it is cut `ways` ways."""
-    pieces = max(1, min(size, most) // ways) if size >= ways else 0
-    return pieces * ways + size % ways
-
-
-def _width(geometry: Geometry, ways: int) -> Scaled | Unknown:
-    """The first width of an MLP that tensor parallelism cuts evenly."""
-    for name in WIDTHS:
-        fact = geometry.facts[name]
-        if isinstance(fact, Located) and isinstance(fact.value, int) and fact.value and fact.value % ways == 0:
-            return Scaled(name, fact.value, scaled(fact.value, ways, MOST_WIDTH))
-    return Unknown(f"no width of an MLP ({', '.join(WIDTHS)}) is known that divides by tensor_parallel_size {ways}")
-
-
-def _worlds(sizes: Sizes, experts: bool) -> tuple[Group, ...]:
-    size = sizes.world_size if experts else sizes.replica_size
-    return tuple(tuple(range(start, start + size)) for start in range(0, sizes.world_size, size))
-
-
-def _untried(sizes: Sizes, experts: bool) -> Iterator[str]:
-    yield "attention"
-    if experts:
-        yield "expert dispatch"
-    if sizes.decode_context_parallel_size > 1:
-        yield "decode context parallelism"
-    if sizes.prefill_context_parallel_size > 1:
-        yield "prefill context parallelism beyond its groups"
+        heads, vocabulary, experts = data["heads"], data["vocabulary"], data["experts"]
+        plain = {
+            "sizes": Sizes(**data["sizes"]),
+            "worlds": _tuples(data["worlds"]),
+            "groups": {kind: _tuples(table) for kind, table in data["groups"].items()},
+            "twins": _tuples(data["twins"]),
+            "stages": _tuples(data["stages"]),
+            "hidden": Scaled(*data["hidden"]),
+            "width": Scaled(*data["width"]),
+            "heads": heads and Heads(*heads),
+            "vocabulary": vocabulary and Scaled(*vocabulary),
+            "experts": experts and Experts(experts[0], experts[1], Scaled(*experts[2])),
+            "allocation": _tuples(data["allocation"]),
+            "untried": tuple(data["untried"]),
+            "deviations": tuple(Deviation(what, tuple(ranks), value) for what, ranks, value in data["deviations"]),
+        }
+        return cls(**{**data, **plain})
 
 
 def _degrees(sizes: Sizes) -> tuple[tuple[DegreeName, int], ...]:
@@ -187,3 +198,7 @@ def _degrees(sizes: Sizes) -> tuple[tuple[DegreeName, int], ...]:
 
 def _tuples(table: list[list[int]]) -> Any:
     return tuple(tuple(row) for row in table)
+
+
+def _number(count: int, one: str) -> str:
+    return f"{count} {one if count == 1 else one + 's'}"

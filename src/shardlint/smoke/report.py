@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from shardlint.smoke.plan import TOKENS, Plan, Scaled
-from shardlint.smoke.result import CLAIMS, JUDGED_FROM_OUTSIDE, Claim, SmokeResult, expected
+from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
+from shardlint.smoke.result import Claim, SmokeResult
 
 SCHEMA = 1
 
@@ -18,7 +18,7 @@ def text(result: SmokeResult, name: str = "") -> str:
     """The first line says what was proven and what was not; then one line for each claim, a fault on its own line."""
     lines = [headline(result, name)]
     if not result.could_not_run:
-        lines += [f"scale: {_scale(result.plan)}", *_claim_lines(result), _verdict(result)]
+        lines += [f"scale: {result.plan.scale}", *_claim_lines(result), _verdict(result)]
     return "".join(line + "\n" for line in lines)
 
 
@@ -68,17 +68,6 @@ def _where(result: SmokeResult) -> str:
     if result.backend == "nccl":
         return f"{_number(ranks, 'GPU')} of one host (NCCL, torch {result.torch})"
     return f"CPU ({_number(ranks, 'process', 'processes')} of one host, gloo, torch {result.torch})"
-
-
-def _scale(plan: Plan) -> str:
-    sizes = ", ".join(f"{size.name} {size.planned} as {size.tried}" for size in (plan.hidden, plan.width) if _cut(size))
-    stages = "+".join(str(stop - start) for start, stop in plan.stages)
-    layers = f"all {_number(plan.layers, 'layer')}" + (f" in stages of {stages}" if len(plan.stages) > 1 else "")
-    return f"{sizes or 'the sizes of the model'}; {layers}; {TOKENS} tokens; whole numbers, tolerance 0"
-
-
-def _cut(size: Scaled) -> bool:
-    return size.planned != size.tried
 
 
 def _claim_lines(result: SmokeResult) -> Iterator[str]:

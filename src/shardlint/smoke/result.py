@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shardlint.layout import Group, place_of
+from shardlint.layout import Group
+from shardlint.smoke.claims import CLAIMS, expected
 from shardlint.smoke.plan import Plan
 
 HELD, FAILED, COULD_NOT_RUN = 0, 1, 2
 """Exit codes."""
-
-CLAIMS = {
-    "membership": "every group holds the planned ranks",
-    "split-mlp": "a column-parallel, then row-parallel MLP with one all-reduce equals the unsplit product",
-    "stage-hand-off": "hidden_states and residual reach each stage as the layers before it give them",
-    "all-layers": "the last stage ends as the unsplit model does",
-    "replicas": "replicas give equal results",
-    "ranks": "every rank comes to its end",
-}
-"""What can be claimed, in the order in which it is tried. Tolerance is 0: all numbers are whole."""
-
-JUDGED_FROM_OUTSIDE = ("replicas", "ranks")
-"""Claims that no rank can judge for itself."""
 
 
 class Claim(NamedTuple):
@@ -74,17 +62,3 @@ class SmokeResult(NamedTuple):
     def _held(self, name: str) -> bool:
         judged = {(claim.kind, claim.rank) for claim in self.claims if claim.name == name and claim.ok}
         return name not in self.failed and judged >= expected(self.plan)[name]
-
-
-def expected(plan: Plan) -> dict[str, set[tuple[str, int]]]:
-    """The claims that a plan gives rise to: which ranks judge each, over which kind of group."""
-    stage_of = {rank: place_of(rank, plan.sizes).pipeline for rank in plan.ranks}
-    judges = {
-        "membership": {(kind, rank) for kind in ("world", *plan.groups) for rank in plan.ranks},
-        "split-mlp": {("tp", rank) for rank in plan.ranks if "tp" in plan.groups},
-        "stage-hand-off": {("pp", rank) for rank in plan.ranks if stage_of[rank] > 0},
-        "all-layers": {("world", rank) for rank in plan.ranks if stage_of[rank] == len(plan.stages) - 1},
-        "replicas": {("twins", group[0]) for group in plan.twins},
-        "ranks": {("world", rank) for rank in plan.ranks},
-    }
-    return {name: judged for name, judged in judges.items() if judged}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,7 @@ from shardlint.smoke.plan import Plan
 from shardlint.smoke.records import Checked, Doing, Record, Result
 
 Say = Callable[[Record], None]
+T = TypeVar("T")
 
 
 class Network:
@@ -71,7 +73,13 @@ class Network:
         gathered = [torch.empty_like(tensor) for _ in members]
         with self._waiting("all-gather", kind, members):
             dist.all_gather(gathered, tensor.contiguous(), group=group)
-        return gathered
+        return _as_planned(members, gathered)
+
+    def gather_uneven(self, kind: str, tensor: Tensor, rows: Sequence[int]) -> Tensor:
+        """The rows of all members, of whom each has as many as `rows` says. Sent are as many as the most have."""
+        room = tensor.new_zeros((max(rows), *tensor.shape[1:]))
+        room[: len(tensor)] = tensor
+        return torch.cat([part[:count] for part, count in zip(self.gather(kind, room), rows, strict=True)])
 
     def sum(self, kind: str, tensor: Tensor) -> Tensor:
         """The sum over all members; alone, the tensor itself."""
@@ -82,6 +90,30 @@ class Network:
         with self._waiting("all-reduce", kind, members):
             dist.all_reduce(total, group=group)
         return total
+
+    def sum_uneven(self, kind: str, tensor: Tensor, rows: Sequence[int]) -> Tensor:
+        """Of the sum over all members the rows that are one's own: a reduce-scatter, where `rows` says how many each
+        gets. Through an all-to-all, because not every release of gloo has it."""
+        if kind not in self._groups:
+            return tensor
+        own = rows[self.index(kind)]
+        parts = self.exchange(kind, tensor, rows, [own] * len(rows))
+        return torch.stack(parts.split(own)).sum(dim=0) if own else parts
+
+    def exchange(self, kind: str, tensor: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
+        """An all-to-all: so many rows of `tensor` go to each member in turn, so many come from each."""
+        if kind not in self._groups:
+            return tensor
+        members, group = self._groups[kind]
+        rows = tensor.new_empty((sum(received), *tensor.shape[1:]))
+        by_rank = torch.cat(_by_rank(members, tensor.split(list(sent))))
+        with self._waiting("all-to-all", kind, members):
+            dist.all_to_all_single(rows, by_rank, _by_rank(members, received), _by_rank(members, sent), group=group)
+        return torch.cat(_as_planned(members, rows.split(_by_rank(members, received))))
+
+    def index(self, kind: str) -> int:
+        """One's own place in the group of a kind; alone, the first."""
+        return self.plan.group_of(kind, self.rank).index(self.rank)
 
     def send(self, stage: int, tensor: Tensor) -> None:
         """To the rank in the same place of another pipeline stage."""
@@ -117,3 +149,13 @@ class Network:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)  # collectives return before they are done
         self._say(Doing(self.rank, self.check))
+
+
+def _by_rank(members: Group, items: Sequence[T]) -> list[T]:
+    """What members have, in torch's order, which sorts the ranks of a group."""
+    return [items[members.index(member)] for member in sorted(members)]
+
+
+def _as_planned(members: Group, items: Sequence[T]) -> list[T]:
+    """What members have, from torch's order back to that of the plan."""
+    return [items[sorted(members).index(member)] for member in members]

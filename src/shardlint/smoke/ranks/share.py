@@ -1,8 +1,4 @@
-"""What one rank holds: weights from a seed, whole as a reference and cut as the plan says.
-
-All tensors hold small whole numbers, which float32 adds without rounding in any order, so every comparison is exact:
-one wrong element is a fault of the split.
-"""
+"""What one rank holds of a model that is made of a seed: whole as a reference, and cut as the plan says."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ import torch
 from torch import Tensor
 
 from shardlint.smoke.plan import TOKENS
+from shardlint.smoke.ranks.arithmetic import WHOLE, Arithmetic
 from shardlint.smoke.ranks.network import Network
 
 
@@ -21,64 +18,45 @@ class Mlp(NamedTuple):
 
     up: Tensor
     down: Tensor
+    arithmetic: Arithmetic
 
     def __call__(self, x: Tensor) -> Tensor:
-        """[tokens, hidden] -> [tokens, hidden]; clamping stands for the activation and keeps the numbers small."""
-        return (x @ self.up).clamp(-4, 4) @ self.down
+        """[tokens, hidden] -> [tokens, hidden]."""
+        return self.arithmetic.activation(x @ self.up) @ self.down
 
     def shard(self, index: int, ways: int) -> Mlp:
         """Columns of `up` and the same rows of `down`: what tensor parallelism gives one rank."""
-        return Mlp(self.up.chunk(ways, dim=1)[index], self.down.chunk(ways, dim=0)[index])
-
-
-class State(NamedTuple):
-    """What one stage hands to the next, both [tokens, hidden]."""
-
-    hidden_states: Tensor
-    residual: Tensor
-
-    def normed(self) -> tuple[Tensor, Tensor]:
-        """The new residual, and the input of the next block (the remainder stands for the norm)."""
-        residual = self.residual + self.hidden_states
-        return residual, residual.remainder(7) - 3
+        return self._replace(up=self.up.chunk(ways, dim=1)[index], down=self.down.chunk(ways, dim=0)[index])
 
 
 class Share:
-    """What one rank computes: weights from a seed, whole as a reference and cut as the plan says."""
+    """One rank's part of the model in one arithmetic."""
 
-    def __init__(self, net: Network) -> None:
+    def __init__(self, net: Network, arithmetic: Arithmetic = WHOLE) -> None:
         self.net = net
         self.plan = net.plan
+        self.arithmetic = arithmetic
         self.ways = net.plan.sizes.tensor_parallel_size
         self.shards: Sequence[int] = net.plan.deviation("shards", net.rank, (net.place.tensor,))
         self._seed = int(net.plan.deviation("seed", net.rank, 0))
 
-    def numbers(self, name: int, rows: int, columns: int) -> Tensor:
-        """A matrix of -1, 0 and 1 that is the same on every rank and in every run."""
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + name)
-        drawn = torch.randint(-1, 2, (rows, columns), generator=generator, dtype=torch.float32)
-        return drawn.to(self.net.device)
+    def weights(self, name: str, rows: int, columns: int) -> Tensor:
+        """A weight, the same on every rank; a product with it is about as large as what it is multiplied by."""
+        return self._matrix(name, rows, columns, rows**-0.5)
 
-    def inputs(self) -> Tensor:
-        return self.numbers(0, TOKENS, self.plan.hidden.tried)
+    def inputs(self, tokens: int = TOKENS, name: str = "inputs") -> Tensor:
+        """[tokens, hidden], the same on every rank."""
+        return self._matrix(name, tokens, self.plan.hidden.tried, 1.0)
+
+    def _matrix(self, name: str, rows: int, columns: int, deviation: float) -> Tensor:
+        return self.arithmetic.matrix(f"{name} {self._seed}", rows, columns, deviation).to(self.net.device)
 
     def mlp(self, layer: int) -> Mlp:
         hidden, width = self.plan.hidden.tried, self.plan.width.tried
-        return Mlp(self.numbers(2 * layer + 1, hidden, width), self.numbers(2 * layer + 2, width, hidden))
+        up, down = self.weights(f"up {layer}", hidden, width), self.weights(f"down {layer}", width, hidden)
+        return Mlp(up, down, self.arithmetic)
 
     def part(self, mlp: Mlp, x: Tensor) -> Tensor:
         """What this rank adds to the sum over its tensor parallel group."""
         parts = [mlp.shard(index, self.ways)(x) for index in self.shards]
         return torch.stack(parts).sum(dim=0) if parts else torch.zeros_like(x)
-
-    def first(self) -> State:
-        """What the embedding gives."""
-        return State(self.inputs(), torch.zeros_like(self.inputs()))
-
-    def unsplit(self) -> list[State]:
-        """The states of the whole model on one device: before the first layer, and after each."""
-        states = [self.first()]
-        for layer in range(self.plan.layers):
-            residual, x = states[-1].normed()
-            states.append(State(self.mlp(layer)(x), residual))
-        return states

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import torch
 
+from shardlint.smoke.claims import expected
 from shardlint.smoke.plan import Plan
+from shardlint.smoke.ranks import attention, decode_context, experts, mlp, prefill_context, repetition, vocabulary
+from shardlint.smoke.ranks.arithmetic import WHOLE, Arithmetic, of_model
 from shardlint.smoke.ranks.membership import membership
-from shardlint.smoke.ranks.mlp import split_mlp
+from shardlint.smoke.ranks.memory import allocate
 from shardlint.smoke.ranks.network import Network, Say
 from shardlint.smoke.ranks.share import Share
 from shardlint.smoke.ranks.stages import all_layers
 
 VERSION = str(torch.__version__)
+
+Check = Callable[[Share, str], str]
+"""Tries one claim over this rank's group of a kind, in one arithmetic; what is wrong, empty where it holds."""
+
+CHECKS: Mapping[str, Check] = {
+    "split-mlp": mlp.split_mlp,
+    "attention": attention.attention,
+    "decode-context": decode_context.merged,
+    "prefill-context": prefill_context.prefilled,
+    "embedding": vocabulary.embedding,
+    "output-head": vocabulary.output_head,
+    "experts": experts.gathered,
+    "experts-all-to-all": experts.sent,
+    "repetition": repetition.repeated,
+}
 
 
 def gpus() -> int:
@@ -26,11 +46,30 @@ def work(rank: int, plan: Plan, backend: str, store: str, timeout_seconds: float
     net = Network(rank, plan, device, say)
     net.join(backend, store, timeout_seconds)
     if membership(net):
-        share = Share(net)
-        if plan.sizes.tensor_parallel_size > 1:
-            split_mlp(share)
-        all_layers(share)
+        held = allocate(net) if plan.allocation else []
+        for claim, check in CHECKS.items():
+            judged = expected(plan).get(claim, ())
+            for kind in ("world", *plan.groups):
+                if (kind, rank) in judged:
+                    _try(net, claim, kind, check)
+        all_layers(net)
+        del held
     net.leave()
+
+
+def _try(net: Network, claim: str, kind: str, check: Check) -> None:
+    """One claim in every arithmetic that it is tried in; the first fault is told."""
+    net.begin(claim)
+    faults = {arithmetic.name: check(Share(net, arithmetic), kind) for arithmetic in _arithmetics(claim, net.plan)}
+    fault = next((f"in {name}: {fault}" for name, fault in faults.items() if fault), "")
+    net.claim(claim, kind, not fault, fault)
+
+
+def _arithmetics(claim: str, plan: Plan) -> tuple[Arithmetic, ...]:
+    """Whole numbers first. What is merged in float32 is tried in that too; repetitions only have to round alike."""
+    if claim == "repetition":
+        return (of_model(plan),)
+    return (WHOLE, *((decode_context.MERGED,) if claim == "decode-context" else ()), of_model(plan))
 
 
 def _device(rank: int, backend: str) -> torch.device:
@@ -39,4 +78,5 @@ def _device(rank: int, backend: str) -> torch.device:
         return torch.device("cpu")
     device = torch.device("cuda", rank)
     torch.cuda.set_device(device)
+    torch.backends.cuda.matmul.allow_tf32 = False
     return device

@@ -1,0 +1,19 @@
+"""The same sum again and again: a fault that comes and goes, as of peer-to-peer copies under an IOMMU, changes bits."""
+
+from __future__ import annotations
+
+import torch
+
+from shardlint.smoke.ranks.share import Share
+
+TIMES = 20
+
+
+def repeated(share: Share, kind: str) -> str:
+    """A product in the model's dtype, summed over the group: the same bits every time."""
+    net, x = share.net, share.inputs()
+    flips = net.plan.deviation("flips", net.rank, ())
+    weights = share.weights(f"of rank {net.rank}", x.shape[1], x.shape[1])
+    sums = [net.sum(kind, x @ weights + (time in flips)) for time in range(TIMES)]
+    others = [time for time, total in enumerate(sums) if not torch.equal(total, sums[0])]
+    return f"{len(others)} of {TIMES} sums have other bits than the first: repetitions {others}" if others else ""
