@@ -288,6 +288,17 @@ class DeploymentFacts:
         others = (other for other in self.of_file if other is not self.deployment)
         return tuple(other for other in others if other.server.primary.unit == unit)
 
+    @property
+    def started_together(self) -> tuple[Deployment, ...]:
+        """Other engines of the file that run on the same host at the same time, in containers of their own."""
+        own = self.deployment.server.primary
+        others = [other for other in self.of_file if other is not self.deployment]
+        return tuple(
+            other
+            for other in others
+            if own.together and other.server.primary.together == own.together and other.server.primary.unit != own.unit
+        )
+
     @cached_property
     def tenants(self) -> Maybe[Tenants] | None:
         """The engines that run on the same host at the same time; None where it is alone."""
