@@ -61,6 +61,8 @@ class Container(NamedTuple):
     has_volumes: bool = False
     """Whether anything is mounted that keeps files when it is started again."""
     host_network: Located[bool] | None = None
+    services: tuple[Located[str], ...] = ()
+    """Names of Services of the file, whose addresses Kubernetes puts into the environment."""
     process_namespace: str = ""
     """Containers with the same non-empty text see each other's processes."""
     liveness: Probe | None = None

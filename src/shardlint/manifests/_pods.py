@@ -45,7 +45,10 @@ def container_launches(
     entrypoint, arguments = (fragments(container.get(part), env) for part in ("command", "args"))
     cards = _devices.added([part for part in _requests(container, spec, document) if part is not None])
     around = _surroundings.of_pod((container, spec))
-    around = around._replace(shared_cards=around.shared_cards or _claims.part_of_card(container, spec, document))
+    around = around._replace(
+        shared_cards=around.shared_cards or _claims.part_of_card(container, spec, document),
+        services=_surroundings.services(spec, document),
+    )
     shared = base._replace(
         image=image_of(container.get("image")),
         gpu=_cards.named(spec) or _resources.device_name(container) or base.gpu,

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeGuard
 from shardlint.deployment import Container, Probe
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _devices, _quantities
-from shardlint.manifests._objects import text
+from shardlint.manifests._objects import kind, objects_of_file, text
 from shardlint.manifests._values import value_of
+from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ _SLICED = re.compile(
     r"|nvidia\.com/gpu\.sharing-strategy=(?!none).|nvidia\.com/gpu\.product=.*(?:-SHARED$|-MIG-\d)"
 )
 """Labels of nodes whose cards are cut or shared."""
+_SERVICE = re.compile(r"kind[\"']?:\s*[\"']?Service\b")
 _ASKS_SERVER = re.compile(r"(?i)curl|wget|https?:|health|localhost|127\.0\.0\.1|/v1/|\bnc\b")
 
 
@@ -69,6 +71,21 @@ def of_pod(*layers: tuple[Node, Node]) -> Container:
         startup=probe(containers, "startupProbe"),
         shared_cards=_shared_cards(containers, specs),
     )
+
+
+def services(spec: Node, document: Document) -> tuple[Located[str], ...]:
+    """The Services of the file whose addresses the pod finds in its environment, unless it wants no links to them."""
+    if _SERVICE.search(document.source.text) is None or text(spec.get("enableServiceLinks")) == "false":
+        return ()
+    own = document.root.get("metadata", "namespace") if document.root is not None else None
+    found = []
+    for item in objects_of_file(document.source):
+        named, space = item.get("metadata", "name"), item.get("metadata", "namespace")
+        if kind(item) != "Service" or not isinstance(named, Scalar) or text(item.get("spec", "clusterIP")) == "None":
+            continue
+        if text(own) in ("", text(space)) or not text(space):
+            found.append(Located(named.text, named.span, named.spelled))
+    return tuple(found)
 
 
 def without_host_ipc(container: Container | None, spec: Node, who: str) -> Container | None:
