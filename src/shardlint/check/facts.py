@@ -288,6 +288,18 @@ class DeploymentFacts:
         others = (other for other in self.of_file if other is not self.deployment)
         return tuple(other for other in others if other.server.primary.unit == unit)
 
+    @cached_property
+    def followers(self) -> tuple[tuple[Launch, Told], ...] | None:
+        """The commands of the other processes of the same engine instance, and what each is told; None without any."""
+        server, among = self.deployment.server, self._registry.engines
+        found = [
+            (launch, DeploymentFacts(read, self._library, self._settings, self.of_file, self._shared).told)
+            for launch in server.others
+            if engines.recognise(launch, among) == server.engine
+            for read in (engines.read(server._replace(primary=launch, others=()), among, vllm=self._settings.vllm),)
+        ]
+        return tuple(found) or None
+
     @property
     def started_together(self) -> tuple[Deployment, ...]:
         """Other engines of the file that run on the same host at the same time, in containers of their own."""
