@@ -172,8 +172,14 @@ def test_leftovers_of_a_search_for_faults_are_asked_about() -> None:
 
 
 def test_errors_come_first() -> None:
-    seen = _seen(environment={"NCCL_P2P_DISABLE": "1"}, shared_memory_free=0, open_files=1024)
-    assert [each.severity for each in seen] == ["error", "warning", "note"]
+    seen = _seen(environment={"NCCL_P2P_DISABLE": "1"}, shared_memory_free=0)
+    assert [each.severity for each in seen] == ["error", "warning"]
+
+
+def test_files_are_counted_by_the_ranks_that_connect() -> None:
+    message = "warning: a process may open 1279 files, and a full mesh of 8 ranks wants 1280"
+    assert _messages(open_files=1279) == [message]
+    assert _seen(open_files=1280) == []
 
 
 def test_variables_that_differ_between_nodes_are_shown_with_their_values() -> None:

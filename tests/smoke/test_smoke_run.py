@@ -12,7 +12,7 @@ import pytest
 from smoke_plans import DENSE, EXPERTS, plan
 from smoke_processes import none_left_within, processes_of
 
-from shardlint.smoke import SmokeResult, run
+from shardlint.smoke import SmokeResult, Trial, run
 from shardlint.smoke.plan import Deviation
 
 pytestmark = pytest.mark.usefixtures("room")
@@ -110,12 +110,12 @@ def test_a_killed_rank_is_named_at_once() -> None:
 
 def test_a_stuck_rank_is_named_with_those_who_wait_for_it() -> None:
     stuck = Deviation("end", (1,), ("split-mlp", "SIGSTOP"))
-    result = run(plan(DENSE, stuck, tp=2), stall_seconds=1.0)
+    result = run(plan(DENSE, stuck, tp=2), Trial(stall_seconds=1.0))
     assert (result.exit_code, result.failed) == (1, ("ranks",))
     (message,) = _messages(result, "ranks").values()
     assert message.startswith("rank 1 (process ")
     assert message.endswith(
-        ") was in split-mlp, in no collective, while ranks [0] waited for it, when nothing had moved for 1 s"
+        ") was frozen by a signal in split-mlp, in no collective, while ranks [0] waited for it, when nothing had moved for 1 s"
     )
 
 
@@ -160,7 +160,7 @@ def test_a_torch_that_takes_the_process_down_is_quoted(tmp_path: Path, monkeypat
 def test_the_deadline_holds_while_torch_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _instead_of_torch("import time; time.sleep(600)", tmp_path, monkeypatch)
     start = time.monotonic()
-    result = run(plan(DENSE, tp=2), deadline_seconds=0.5)
+    result = run(plan(DENSE, tp=2), Trial(deadline_seconds=0.5))
     assert result.could_not_run == "torch was still being imported when the deadline was over"
     assert time.monotonic() - start < 5
 

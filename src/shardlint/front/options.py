@@ -41,6 +41,14 @@ class Options(NamedTuple):
     gpus: str | None = None
     """Of `plan`: NAME:COUNT, the GPUs of a node."""
     nodes: int | None = None
+    """Of `plan` and `smoke`."""
+    node_rank: int | None = None
+    """Of `smoke`, as all up to `compare`."""
+    master: str | None = None
+    level: str = "quick"
+    stall: float | None = None
+    image: str | None = None
+    compare: str | None = None
     max_model_len: int | None = None
     requests: int | None = None
     objective: str = ""

@@ -11,6 +11,8 @@ from shardlint.front.failures import CannotRun
 from shardlint.front.options import HOOK_OPTION
 
 FORMATS = ("text", "json")
+LEVELS = ("pre", "quick", "full")
+SMOKE_JOBS = ("job", "jobset", "lws-init", "rayjob")
 EMITTED = ("command", "kubernetes", "lws")
 FORMAT = "text for people (the default), json for programs"
 
@@ -184,6 +186,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _index(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 on")
+    return int(text)
+
+
 def _add_drawing(parser: _Parser) -> None:
     _add_hardware(parser)
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
@@ -196,7 +204,15 @@ def _add_drawing(parser: _Parser) -> None:
 
 def _add_trial(parser: _Parser) -> None:
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
+    parser.add_argument("--level", choices=LEVELS, default="quick", help="pre: only this host's surroundings, no ranks")
     parser.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="when to end the run (default: 60)")
+    parser.add_argument("--stall", metavar="SECONDS", type=_seconds, help="how long no rank may move (default: 10)")
+    parser.add_argument("--nodes", metavar="N", type=_count, help="how many nodes run this command together")
+    parser.add_argument("--node-rank", metavar="I", type=_index, help="which of them this is, from 0 on")
+    parser.add_argument("--master", metavar="HOST:PORT", help="where node 0 waits for the others")
+    parser.add_argument("--compare", metavar="FILE", help="the JSON of an earlier run, to say what has changed")
+    parser.add_argument("--emit", choices=SMOKE_JOBS, help="write a manifest that runs this beside the serving pods")
+    parser.add_argument("--image", metavar="IMAGE", help="of --emit: one with shardlint, in place of the serving one")
 
 
 def _add_judgement(parser: _Parser) -> None:

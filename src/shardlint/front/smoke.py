@@ -1,17 +1,24 @@
-"""The door to the smoke test: which deployment, and what is printed of its run."""
+"""The door to the smoke test: which deployment, on which nodes, and what is printed of its run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from shardlint import smoke
 from shardlint.check.facts import DeploymentFacts
 from shardlint.deployment import Deployment
-from shardlint.findings import Unknown
+from shardlint.findings import Located, Unknown
 from shardlint.front.failures import CannotRun
 from shardlint.front.options import Options
-from shardlint.smoke import report
+from shardlint.layout.dtypes import model_element_bytes
+from shardlint.layout.traffic import collectives
+from shardlint.smoke import Plan, Trial, report, surroundings
+from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
+from shardlint.smoke.job import LEVELS, Seat, launched_seat
+from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
 
 
 def chosen(deployments: Sequence[Deployment], name: str | None) -> Deployment:
@@ -31,17 +38,100 @@ def chosen(deployments: Sequence[Deployment], name: str | None) -> Deployment:
 def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     """Run a deployment's layout; the exit code and what to print. Raises CannotRun where it has none to run."""
     name = facts.deployment.name
-    if not facts.engine.judged:
-        raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
-    plan = facts.layout if isinstance(facts.layout, Unknown) else smoke.plan_of(facts.layout, facts.geometry)
-    if isinstance(plan, Unknown):
-        raise CannotRun(f"{name} cannot be tried: {_in_words(plan)}")
-    result = smoke.run(plan, deadline_seconds=options.deadline or smoke.DEADLINE_SECONDS)
+    asked = asked_for(facts, options)
+    earlier = _earlier(options.compare)
+    result = smoke.run(asked.plan, asked.trial)
     if options.format == "json":
         return result.exit_code, json.dumps(report.json_data(result, name), indent=2, ensure_ascii=False)
     if result.could_not_run:
         raise CannotRun(report.headline(result, name))
-    return result.exit_code, report.text(result, name).rstrip("\n")
+    return result.exit_code, report.text(result, name, earlier).rstrip("\n")
+
+
+class Asked(NamedTuple):
+    """What is to be run, and how."""
+
+    plan: Plan
+    trial: Trial
+
+
+def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str, str] = os.environ) -> Asked:
+    """The plan of a deployment and its trial. Raises CannotRun where there is no plan, or no such node."""
+    name = facts.deployment.name
+    if not facts.engine.judged:
+        raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
+    layout = facts.layout
+    plan = layout if isinstance(layout, Unknown) else smoke.plan_of(layout, facts.geometry, dtype=_dtype(facts))
+    if isinstance(plan, Unknown) or isinstance(layout, Unknown):
+        assert isinstance(plan, Unknown)
+        raise CannotRun(f"{name} cannot be tried: {_in_words(plan)}")
+    trial = Trial(
+        seat=seat_of(options, environment, len(plan.ranks)),
+        level=next(level for level in LEVELS if level == options.level),
+        around=surroundings.read(environment),
+        exchanges=_exchanges(facts),
+        planned_nodes=tuple(rank.node for rank in layout.ranks),
+        deadline_seconds=options.deadline or DEADLINE_SECONDS,
+        stall_seconds=options.stall or STALL_SECONDS,
+    )
+    return Asked(plan, trial)
+
+
+def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Seat:
+    """Which node this is: as the options say, else as a launcher says. Raises CannotRun for one that there is not."""
+    if options.nodes is None:
+        if options.node_rank is not None or options.master is not None:
+            raise CannotRun("--node-rank and --master go with --nodes N")
+        try:
+            seat = launched_seat(environment, ranks) or Seat()
+        except ValueError as failure:
+            raise CannotRun(f"RANK, WORLD_SIZE, LOCAL_RANK and MASTER_PORT are numbers: {failure}") from failure
+    elif options.nodes == 1:
+        seat = Seat()
+    else:
+        host, _colon, port = (options.master or "").rpartition(":")
+        if options.node_rank is None or not host or not port.isdecimal():
+            raise CannotRun("--nodes N goes with --node-rank I, from 0 on, and --master HOST:PORT, that of node 0")
+        seat = Seat(options.node_rank, options.nodes, host.strip("[]"), int(port))
+    if seat.node >= seat.nodes:
+        raise CannotRun(f"there is no node {seat.node} among {seat.nodes}: they count from 0")
+    if ranks % seat.nodes:
+        raise CannotRun(f"the plan needs {ranks} ranks, which do not divide by the {seat.nodes} nodes that run it")
+    return seat
+
+
+def _exchanges(facts: DeploymentFacts) -> tuple[Exchange, ...]:
+    """What the ranks send each other in a step; none where the model's rows are not known."""
+    rows, layout, geometry = facts.rows, facts.layout, facts.geometry
+    if isinstance(rows, Unknown) or isinstance(layout, Unknown) or isinstance(geometry, Unknown):
+        return ()
+    hidden, vocabulary = geometry.facts["hidden_size"], geometry.value("vocab_size")
+    element_bytes = model_element_bytes(geometry, _dtype(facts))
+    if not isinstance(hidden, Located) or isinstance(element_bytes, Unknown):
+        return ()
+    batch = facts.knob("max_num_batched_tokens")
+    tokens = batch.value if isinstance(batch, Located) and batch.value > 1 else PREFILL_TOKENS
+    found = collectives(layout.sizes, rows, layout.stages, hidden.value, vocabulary)
+    return exchanges(found, element_bytes, tokens)
+
+
+def _dtype(facts: DeploymentFacts) -> str | None:
+    written = facts.knob("dtype")
+    return written.value if isinstance(written, Located) else None
+
+
+def _earlier(path: str | None) -> dict[str, Any] | None:
+    """The JSON of an earlier run. Raises CannotRun where there is none."""
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError) as failure:
+        raise CannotRun(f"--compare {path}: {failure}") from failure
+    if not isinstance(data, dict) or data.get("schema") != report.SCHEMA or "timings" not in data:
+        raise CannotRun(f"--compare {path}: not the JSON of an earlier run (`shardlint smoke --format json`)")
+    return data
 
 
 def _in_words(unknown: Unknown) -> str:

@@ -3,6 +3,7 @@
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.planning import plan_of
 from shardlint.smoke.result import Claim, SmokeResult
-from shardlint.smoke.supervise import DEADLINE_SECONDS, run
+from shardlint.smoke.supervise import run
+from shardlint.smoke.trial import DEADLINE_SECONDS, Trial
 
-__all__ = ["DEADLINE_SECONDS", "Claim", "Plan", "SmokeResult", "plan_of", "run"]
+__all__ = ["DEADLINE_SECONDS", "Claim", "Plan", "SmokeResult", "Trial", "plan_of", "run"]

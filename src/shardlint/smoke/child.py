@@ -1,6 +1,7 @@
-"""The process that imports torch once and forks the ranks: `main(report, folder)`, the plan on standard input.
+"""The process that imports torch once and forks the ranks of its node: `main(report, folder)`.
 
-Standard input stays open for as long as somebody wants the run; when it closes, the ranks are ended.
+The job comes on standard input, which stays open for as long as somebody wants the run; when it closes, the ranks are
+ended.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shardlint.smoke.job import Job
 from shardlint.smoke.plan import Plan
-from shardlint.smoke.records import Cannot, Doing, Ended, Loaded, Raised, Record, Started, write
+from shardlint.smoke.records import Cannot, Doing, Ended, Loaded, Raised, Ready, Record, Started, Stopped, write
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -29,27 +31,35 @@ POLL_SECONDS = 0.02
 NO_TORCH = "torch is not installed: pip install 'shardlint[smoke]'"
 
 
-def main(report: int, folder: str, timeout_seconds: float) -> None:
-    """Run the plan's ranks; everything that happens goes as records into the descriptor `report`."""
-    plan = Plan.from_json(json.loads(sys.stdin.buffer.readline()))
+def main(report: int, folder: str) -> None:
+    """Import torch, wait for the job, run its ranks; all that happens goes as records into the descriptor `report`."""
     worker = _load(report)
     if worker is None:
         return
-    backend = "nccl" if _gpus(worker) >= len(plan.ranks) else "gloo"
-    if backend == "gloo" and len(plan.ranks) > MOST_RANKS_ON_CPU:
-        reason = f"{len(plan.ranks)} ranks are planned; without a GPU for each, at most {MOST_RANKS_ON_CPU} are tried"
+    write(report, Ready(worker.VERSION, _gpus(worker), worker.nccl_version()))
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    job = Job.from_json(json.loads(line))
+    ranks = len(job.plan.ranks)
+    if job.backend == "gloo" and ranks > MOST_RANKS_ON_CPU:
+        reason = f"{ranks} ranks are planned; without a GPU for each, at most {MOST_RANKS_ON_CPU} are tried"
         write(report, Cannot(reason))
         return
-    write(report, Loaded(worker.VERSION, backend))
-    _set_environment()
+    write(report, Loaded(worker.VERSION, job.backend))
+    if job.seat.nodes == 1:
+        _stay_on_this_host()
     processes = {}
-    for rank in plan.ranks:
+    for rank in job.seat.ranks(ranks):
         process = os.fork()
         if process == 0:
-            _be_rank(rank, plan, worker, backend, report, folder, timeout_seconds)
+            _be_rank(rank, job, worker, report, folder)
         processes[process] = rank
         write(report, Started(rank, process))
+    store = worker.store_of(job) if job.listening >= 0 else None  # its thread must not be there when ranks are forked
     _see_them_out(processes, report)
+    if store is not None:  # the ranks of other nodes may still ask it
+        sys.stdin.buffer.read()
 
 
 def _load(report: int) -> ModuleType | None:
@@ -74,7 +84,7 @@ def _gpus(worker: ModuleType) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def _set_environment() -> None:
+def _stay_on_this_host() -> None:
     """One host: gloo stays on the loopback interface, whatever the host's name resolves to."""
     import socket
 
@@ -83,16 +93,14 @@ def _set_environment() -> None:
         os.environ["GLOO_SOCKET_IFNAME"] = name
 
 
-def _be_rank(
-    rank: int, plan: Plan, worker: ModuleType, backend: str, report: int, folder: str, timeout_seconds: float
-) -> None:
+def _be_rank(rank: int, job: Job, worker: ModuleType, report: int, folder: str) -> None:
     """The life of a forked process; it does not return."""
     code = 1
     try:
         _die_with_parent()
         with Path(folder, f"rank-{rank}").open("wb") as errors:
             os.dup2(errors.fileno(), 2)
-        worker.work(rank, plan, backend, f"{folder}/store", timeout_seconds, _speaker(rank, plan, report))
+        worker.work(rank, job, _speaker(rank, job.plan, report))
         code = 0
     except BaseException as failure:  # whatever it is, the parent is to hear of it before the process is gone
         write(report, Raised(rank, f"{type(failure).__name__}: {failure}".splitlines()[0]))
@@ -127,8 +135,10 @@ def _see_them_out(processes: dict[int, int], report: int) -> None:
     """Reap the ranks as they end; end them when nobody wants the run any more."""
     wanted = True
     while processes:
-        process, status = os.waitpid(-1, os.WNOHANG)
-        if process:
+        process, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+        if process and os.WIFSTOPPED(status):
+            write(report, Stopped(processes[process], os.WSTOPSIG(status)))
+        elif process:
             write(report, Ended(processes.pop(process), os.waitstatus_to_exitcode(status)))
         elif wanted and select.select([0], [], [], POLL_SECONDS)[0]:
             wanted = False

@@ -28,6 +28,7 @@ class Exchange(NamedTuple):
     kind: str
     """The class of groups."""
     purpose: str
+    """Why it is made; several where messages of the same size have several."""
     phase: Phase
     tokens: int
     """Of the step."""
@@ -80,13 +81,17 @@ def exchanges(
     collectives: Iterable[Collective], element_bytes: int = 2, prefill_tokens: int = PREFILL_TOKENS
 ) -> tuple[Exchange, ...]:
     """The messages of a decode step of one token and of a prefill step, those of all stages put together."""
-    times: dict[Exchange, int] = {}
+    made: dict[Exchange, dict[str, int]] = {}
     for each in collectives:
         for phase, tokens in _steps(prefill_tokens):
             size = each.message_bytes(tokens, 1, element_bytes)
-            key = Exchange(each.operation, each.group, each.purpose, phase, tokens, 0, size, element_bytes)
-            times[key] = times.get(key, 0) + each.count
-    return tuple(exchange._replace(times=count) for exchange, count in times.items())
+            key = Exchange(each.operation, each.group, "", phase, tokens, 0, size, element_bytes)
+            purposes = made.setdefault(key, {})
+            purposes[each.purpose] = purposes.get(each.purpose, 0) + each.count
+    return tuple(
+        exchange._replace(purpose=", ".join(purposes), times=sum(purposes.values()))
+        for exchange, purposes in made.items()
+    )
 
 
 def _steps(prefill_tokens: int) -> tuple[tuple[Phase, int], ...]:

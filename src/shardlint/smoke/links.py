@@ -12,6 +12,8 @@ GROSS = 8.0
 """A group that takes so many times the median of the others is out of line even by CPU's noise, which is 3 to 5."""
 ODD = 1 / 0.7
 """On GPUs a group is odd from 0.7 of the others' bandwidth down."""
+LEAST_LATE_US = 20_000
+"""On CPUs a process that is not scheduled loses some milliseconds by that alone."""
 LEAST_BYTES = 2**16
 """Smaller messages measure latency, which differs from class to class by the number of members."""
 
@@ -21,10 +23,10 @@ def link_observations(timings: Sequence[Timing], on_gpus: bool) -> Iterator[Obse
     alone = [timing for timing in timings if timing.mode == "alone"]
     for (exchange, _mode), of_class in by_exchange(alone).items():
         for timing in of_class:
-            others = [other.median_us for other in of_class if other is not timing]
-            if others and timing.median_us > (ODD if on_gpus else GROSS) * median(others):
-                times = timing.median_us / median(others)
-                message = f"{_named(timing)}, {times:.0f} times the median of the other groups of its class"
+            others = median([other.median_us for other in of_class if other is not timing] or [timing.median_us])
+            if timing.median_us > ODD * others if on_gpus else _is_gross(timing.median_us, others):
+                times = timing.median_us / others
+                message = f"{_named(timing)}, {times:.1f} times the median of the other groups of its class"
                 yield _slow(message, exchange)
     if not on_gpus:
         yield from _slow_classes(alone)
@@ -38,11 +40,15 @@ def _slow_classes(alone: Sequence[Timing]) -> Iterator[Observation]:
         speeds.setdefault(timing.exchange.kind, []).append(timing.bus_bandwidth)
     best = max(speeds, key=lambda kind: median(speeds[kind]), default="")
     for kind, found in speeds.items():
-        if median(speeds[best]) > GROSS * median(found):
-            slow = max((timing for timing in large if timing.exchange.kind == kind), key=lambda each: each.median_us)
-            times = median(speeds[best]) / median(found)
+        slow = max((timing for timing in large if timing.exchange.kind == kind), key=lambda each: each.median_us)
+        times = median(speeds[best]) / median(found)
+        if _is_gross(slow.median_us, slow.median_us / times):
             message = f"{_named(slow)}, {times:.0f} times slower than {best}"
             yield _slow(message, slow.exchange)
+
+
+def _is_gross(microseconds: float, others: float) -> bool:
+    return microseconds > GROSS * others and microseconds - others > LEAST_LATE_US
 
 
 def _slow(message: str, exchange: Exchange) -> Observation:

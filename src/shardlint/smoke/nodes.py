@@ -33,6 +33,8 @@ class Line:
         self.connection = connection
         self.heard = time.monotonic()
         self.open = True
+        self.introduced = False
+        """It is known who is at the other end."""
         self._rest = b""
         self._said = 0.0
         connection.settimeout(SEND_SECONDS)

@@ -18,8 +18,8 @@ MIB = 2**20
 SEGMENT_BYTES = 240 * MIB
 """The answers of one rank, vllm/distributed/device_communicators/shm_broadcast.py: 10 chunks of 24 MiB."""
 ENOUGH_SHARED_MEMORY = 1024 * MIB
-OPEN_FILES = 65536
-"""What vLLM's and gloo's sockets are never short of: gloo connects every rank with every other in each group."""
+OPEN_FILES, OPEN_FILES_PER_RANK = 1024, 32
+"""gloo connects every rank with every other, in the world and in each group; the rest is torch's and vLLM's own."""
 
 LEFTOVERS = {
     "NCCL_P2P_DISABLE": "GPUs then exchange through the host's memory",
@@ -52,7 +52,7 @@ def precheck(needs: Needs, around: Surroundings) -> tuple[Observation, ...]:
         *_nccl_names(needs, around),
         *_shared_memory(needs, around),
         *_rdma(needs, around),
-        *_limits(around),
+        *_limits(needs, around),
         *_leftovers(around),
     )
     return tuple(sorted(found, key=lambda each: ("error", "warning", "note").index(each.severity)))
@@ -205,10 +205,11 @@ def _rdma(needs: Needs, around: Surroundings) -> Iterator[Observation]:
         yield Observation("rdma-port", "warning", around.host, message, "have the cable and the switch looked at")
 
 
-def _limits(around: Surroundings) -> Iterator[Observation]:
-    if around.open_files is not None and around.open_files < OPEN_FILES:
-        message = f"a process may open {around.open_files} files: a full mesh of many ranks may run out of them"
-        yield Observation("open-files", "note", around.host, message, f"ulimit -n {OPEN_FILES}")
+def _limits(needs: Needs, around: Surroundings) -> Iterator[Observation]:
+    wanted = OPEN_FILES + OPEN_FILES_PER_RANK * needs.ranks
+    if around.open_files is not None and around.open_files < wanted:
+        message = f"a process may open {around.open_files} files, and a full mesh of {needs.ranks} ranks wants {wanted}"
+        yield Observation("open-files", "warning", around.host, message, "ulimit -n 65536")
 
 
 def _leftovers(around: Surroundings) -> Iterator[Observation]:

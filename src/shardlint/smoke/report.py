@@ -1,24 +1,33 @@
-"""A result as text for people and as JSON for programs: two readers of the same claims."""
+"""A result as text for people and as JSON for programs: two readers of the same claims, observations and timings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from statistics import median
 from typing import Any
 
+from shardlint._version import __version__
 from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
+from shardlint.smoke.exchanges import Timing, by_exchange
+from shardlint.smoke.observations import Observation
 from shardlint.smoke.result import Claim, SmokeResult
 
 SCHEMA = 1
 
-NEVER_PROVEN = ("bandwidth", "memory", "several nodes")
-UNPROVEN_ON_CPU = ("NCCL",)
 
+def text(result: SmokeResult, name: str = "", before: dict[str, Any] | None = None) -> str:
+    """The first line says what was proven and what was not; then one line for each claim, a fault on its own line.
 
-def text(result: SmokeResult, name: str = "") -> str:
-    """The first line says what was proven and what was not; then one line for each claim, a fault on its own line."""
+    `before` is the JSON of an earlier run, to say what has changed.
+    """
     lines = [headline(result, name)]
     if not result.could_not_run:
-        lines += [f"scale: {result.plan.scale}", *_claim_lines(result), _verdict(result)]
+        lines += _observation_lines(result)
+        if result.backend:
+            lines += [f"scale: {result.plan.scale}", *_claim_lines(result), *_timing_lines(result)]
+        lines += _difference_lines(result, before) if before is not None else ()
+        lines += _masks(result)
+        lines.append(_verdict(result))
     return "".join(line + "\n" for line in lines)
 
 
@@ -27,21 +36,28 @@ def json_data(result: SmokeResult, name: str = "") -> dict[str, Any]:
     plan = result.plan
     return {
         "schema": SCHEMA,
+        "shardlint": __version__,
         "deployment": name or None,
         "headline": headline(result, name),
         "exit_code": result.exit_code,
+        "kind": result.kind,
         "could_not_run": result.could_not_run or None,
+        "first_cause": first_cause(result),
         "proven": list(result.proven),
         "failed": list(result.failed),
         "not_reached": list(result.not_reached),
         "not_proven": list(not_proven(result)),
+        "level": result.level,
         "environment": {
             "backend": result.backend or None,
             "torch": result.torch or None,
             "seconds": round(result.seconds, 3),
         },
+        "hosts": [host._asdict() for host in result.hosts],
+        "observations": [seen._asdict() for seen in result.observations],
         "plan": {key: value for key, value in plan.to_json().items() if key != "deviations"},
         "claims": [claim._asdict() for claim in result.claims],
+        "timings": [_timing_data(timing) for timing in result.timings],
     }
 
 
@@ -50,6 +66,10 @@ def headline(result: SmokeResult, name: str = "") -> str:
     what = f"{name or 'layout'} ({result.plan.degrees})"
     if result.could_not_run:
         return f"{what} was not tried: {result.could_not_run}"
+    if not result.backend:
+        count = len(result.errors)
+        found = f"{_number(count, 'error')} in the surroundings" if count else "the surroundings bear it"
+        return f"{what}: {found}; no rank was started, and nothing else is proven"
     parts = [f"{what} on {_where(result)}", f"proven: {', '.join(result.proven) or 'nothing'}"]
     if result.failed:
         parts.append(f"FAILED: {', '.join(result.failed)}")
@@ -60,14 +80,44 @@ def headline(result: SmokeResult, name: str = "") -> str:
 
 def not_proven(result: SmokeResult) -> tuple[str, ...]:
     """What this run cannot show however it ends."""
-    return (*(UNPROVEN_ON_CPU if result.backend != "nccl" else ()), *NEVER_PROVEN, *result.plan.untried)
+    on_gpus = result.backend == "nccl"
+    missing = {
+        "NCCL": not on_gpus,
+        "bandwidth": not (on_gpus and result.timings),
+        "memory": not (on_gpus and "memory" in result.proven),
+        "several nodes": len(result.hosts) < 2,
+    }
+    return (*(what for what, is_missing in missing.items() if is_missing), *result.plan.untried)
+
+
+def first_cause(result: SmokeResult) -> str | None:
+    """The one sentence that every node says of a run that failed."""
+    if result.could_not_run:
+        return result.could_not_run
+    wrong = [claim for claim in result.claims if not claim.ok]
+    ends = [claim for claim in wrong if claim.name == "ranks"]
+    messages = [seen.message for seen in result.errors] + [claim.message for claim in (*ends, *wrong)]
+    return messages[0] if messages else None
 
 
 def _where(result: SmokeResult) -> str:
     ranks = len(result.plan.ranks)
+    hosts = list(dict.fromkeys(host.name for host in result.hosts))
+    nodes = len(result.hosts)
+    where = f"{nodes} nodes: {', '.join(hosts)}" if nodes > 1 else "one host"
     if result.backend == "nccl":
-        return f"{_number(ranks, 'GPU')} of one host (NCCL, torch {result.torch})"
-    return f"CPU ({_number(ranks, 'process', 'processes')} of one host, gloo, torch {result.torch})"
+        return f"{_number(ranks, 'GPU')} of {where} (NCCL, torch {result.torch})"
+    return f"CPU ({_number(ranks, 'process', 'processes')} of {where}, gloo, torch {result.torch})"
+
+
+def _observation_lines(result: SmokeResult) -> Iterator[str]:
+    for seen in result.observations:
+        label = {"error": "FAIL ", "warning": "warn ", "note": "note "}[seen.severity]
+        yield f"{label} {seen.name}{_of_host(seen)}: {seen.message}" + (f" - {seen.advice}" if seen.advice else "")
+
+
+def _of_host(seen: Observation) -> str:
+    return f", {seen.host}" if seen.host else ""
 
 
 def _claim_lines(result: SmokeResult) -> Iterator[str]:
@@ -104,11 +154,123 @@ def _members(group: tuple[int, ...]) -> str:
     return "[" + ",".join(map(str, group)) + "]"
 
 
+def _timing_lines(result: SmokeResult) -> Iterator[str]:
+    """A line for each exchange: its slowest group, alone and with all of its class; then what a step takes."""
+    grouped = by_exchange(result.timings)
+    alone = [(exchange, timings) for (exchange, mode), timings in grouped.items() if mode == "alone"]
+    if not alone:
+        return
+    judged = "" if result.backend == "nccl" else " (between processes of a CPU: their speed says nothing of GPUs)"
+    yield f"links: the slowest group of each class; median, 99th percentile, GB/s of algorithm and bus{judged}"
+    for exchange, timings in alone:
+        slowest = max(timings, key=lambda timing: timing.median_us)
+        together = grouped.get((exchange, "together"), [])
+        beside = f", {max(each.median_us for each in together):.0f} us with all groups at once" if together else ""
+        cut = f" cut to {_bytes(slowest.bytes)}" if slowest.bytes < 0.9 * exchange.bytes else ""
+        yield (
+            f"      {exchange.phase} of {_number(exchange.tokens, 'token')}: {exchange.kind} {_members(slowest.group)} "
+            f"{exchange.operation} ({exchange.purpose}) of {_bytes(exchange.bytes)}{cut}: {slowest.median_us:.0f} us, "
+            f"{slowest.p99_us:.0f} us, {slowest.algorithm_bandwidth:.3g}, {slowest.bus_bandwidth:.3g}{beside}; "
+            f"x {exchange.times} = {slowest.step_ms:.3g} ms"
+        )
+    for phase in ("decode", "prefill"):
+        of_phase = [timings for exchange, timings in alone if exchange.phase == phase]
+        milliseconds = sum(max(timing.step_ms for timing in timings) for timings in of_phase)
+        what = "per token" if phase == "decode" else f"per prefill step of {of_phase[0][0].exchange.tokens} tokens"
+        yield f"      {phase}: {milliseconds:.3g} ms {what} are spent in these exchanges"
+
+
+def _timing_data(timing: Timing) -> dict[str, Any]:
+    exchange = timing.exchange
+    return {
+        "operation": exchange.operation,
+        "kind": exchange.kind,
+        "purpose": exchange.purpose,
+        "phase": exchange.phase,
+        "tokens": exchange.tokens,
+        "times": exchange.times,
+        "group": list(timing.group),
+        "mode": timing.mode,
+        "planned_bytes": exchange.bytes,
+        "bytes": timing.bytes,
+        "median_us": timing.median_us,
+        "p99_us": timing.p99_us,
+        "algorithm_gb_per_s": round(timing.algorithm_bandwidth, 4),
+        "bus_gb_per_s": round(timing.bus_bandwidth, 4),
+        "step_ms": round(timing.step_ms, 4),
+    }
+
+
+def _bytes(size: int) -> str:
+    for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} B"
+
+
+def _difference_lines(result: SmokeResult, before: dict[str, Any]) -> Iterator[str]:
+    """What has changed since an earlier run: claims by name, exchanges by their class, in times of the earlier one."""
+    for name in CLAIMS:
+        was, now = _state(name, before), _state(name, json_data(result))
+        if was != now:
+            yield f"since the earlier run, {name}: {was}, now {now}"
+    old, new = _speeds(before["timings"]), _speeds(json_data(result)["timings"])
+    for key in sorted(old.keys() & new.keys()):
+        ratio = new[key] / old[key]
+        if not 0.8 < ratio < 1.25:
+            change = f"{old[key]:.0f} us, now {new[key]:.0f} us ({ratio:.2g} times)"
+            yield f"since the earlier run, {' '.join(key)}: {change}"
+
+
+def _state(name: str, data: dict[str, Any]) -> str:
+    for state in ("proven", "failed", "not_reached"):
+        if name in data[state]:
+            return state.replace("_", " ")
+    return "not in the plan"
+
+
+def _speeds(timings: list[dict[str, Any]]) -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], list[float]] = {}
+    for timing in timings:
+        key = tuple(str(timing[name]) for name in ("phase", "kind", "operation", "purpose", "mode"))
+        found.setdefault(key, []).append(timing["median_us"])
+    return {key: median(times) for key, times in found.items()}
+
+
+def _masks(result: SmokeResult) -> Iterator[str]:
+    """How nccl-tests makes the same groups, where a bit mask or a division of the rank does."""
+    if result.backend != "nccl":
+        return
+    for kind, table in result.plan.groups.items():
+        split = nccl_tests_split(table)
+        if split:
+            yield f"nccl-tests for {kind}: NCCL_TESTS_SPLIT={split} mpirun -n {len(result.plan.ranks)} all_reduce_perf"
+
+
+def nccl_tests_split(table: tuple[tuple[int, ...], ...]) -> str:
+    """The NCCL_TESTS_SPLIT that makes the groups of a table: `DIV n`, `MOD n`, `MASK 0x..`; empty where none does."""
+    world = sum(map(len, table))
+    wanted = {frozenset(group) for group in table}
+    size = len(table[0])
+    words: list[tuple[str, Callable[[int], int]]] = [
+        (f"DIV {size}", lambda rank: rank // size),
+        (f"MOD {len(table)}", lambda rank: rank % len(table)),
+        *((f"MASK {mask:#x}", mask.__and__) for mask in range(1, world)),
+    ]
+    for word, colour in words:
+        made: dict[int, set[int]] = {}
+        for rank in range(world):
+            made.setdefault(colour(rank), set()).add(rank)
+        if {frozenset(group) for group in made.values()} == wanted:
+            return f'"{word}"'
+    return ""
+
+
 def _verdict(result: SmokeResult) -> str:
     judged = len({(claim.name, claim.kind, claim.group) for claim in result.claims})
     wrong = len({(claim.name, claim.kind, claim.group) for claim in result.claims if not claim.ok})
     outcome = f"{wrong} of {_number(judged, 'claim')} failed" if wrong else f"{_number(judged, 'claim')} held"
-    return f"{outcome} in {result.seconds:.1f} s"
+    return f"{outcome} in {result.seconds:.1f} s" if result.backend else f"looked at in {result.seconds:.1f} s"
 
 
 def _number(count: int, one: str, more: str = "") -> str:

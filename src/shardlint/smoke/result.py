@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shardlint.layout import Group
 from shardlint.smoke.claims import CLAIMS, expected
+from shardlint.smoke.exchanges import Exchange, Timing
+from shardlint.smoke.job import Level
+from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
+from shardlint.smoke.trial import Host
 
 HELD, FAILED, COULD_NOT_RUN = 0, 1, 2
 """Exit codes."""
@@ -35,6 +39,16 @@ class SmokeResult(NamedTuple):
     torch: str = ""
     """Its version."""
     seconds: float = 0.0
+    observations: tuple[Observation, ...] = ()
+    """What was seen of hosts and links."""
+    hosts: tuple[Host, ...] = ()
+    timings: tuple[Timing, ...] = ()
+    level: Level = "quick"
+
+    @property
+    def errors(self) -> tuple[Observation, ...]:
+        """What was seen that fails the run whatever the claims say."""
+        return tuple(seen for seen in self.observations if seen.severity == "error")
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -57,7 +71,36 @@ class SmokeResult(NamedTuple):
         """0 all claims held, 1 one failed or was not reached, 2 could not run."""
         if self.could_not_run:
             return COULD_NOT_RUN
-        return FAILED if self.failed or self.not_reached else HELD
+        broken = self.failed or self.errors or (self.not_reached and self.level != "pre")
+        return FAILED if broken else HELD
+
+    @property
+    def kind(self) -> str:
+        """What became of the run, in a word."""
+        if self.could_not_run:
+            return "could-not-run"
+        if self.errors:
+            return "surroundings"
+        if "ranks" in self.failed:
+            return "rank-lost"
+        return "claim-failed" if self.exit_code else "held"
+
+    def to_json(self) -> dict[str, Any]:
+        """What another node needs to say the same, without the plan, which it has."""
+        return {**self._asdict(), "plan": None}
+
+    @classmethod
+    def from_json(cls, plan: Plan, data: dict[str, Any]) -> SmokeResult:
+        """A result from what `to_json` gave, after a way through JSON."""
+        rebuilt = {
+            "claims": tuple(Claim(name, kind, tuple(group), *rest) for name, kind, group, *rest in data["claims"]),
+            "observations": tuple(Observation(*each) for each in data["observations"]),
+            "hosts": tuple(Host(*each) for each in data["hosts"]),
+            "timings": tuple(
+                Timing(Exchange(*exchange), tuple(group), *rest) for exchange, group, *rest in data["timings"]
+            ),
+        }
+        return cls(**{**data, **rebuilt, "plan": plan})
 
     def _held(self, name: str) -> bool:
         judged = {(claim.kind, claim.rank) for claim in self.claims if claim.name == name and claim.ok}

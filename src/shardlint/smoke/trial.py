@@ -12,6 +12,9 @@ DEADLINE_SECONDS = 60.0
 STALL_SECONDS = 10.0
 """Without a word from any rank for so long, the run hangs: a check takes milliseconds."""
 
+SILENT_SECONDS = 5.0
+"""Without a beat of another node for so long, the node or its link is lost: there are two a second."""
+
 REPETITIONS = {"pre": 0, "quick": 5, "full": 50}
 """How often each exchange is timed."""
 
@@ -29,6 +32,10 @@ class Trial(NamedTuple):
     deadline_seconds: float = DEADLINE_SECONDS
     """For the nodes to meet, and from then on once more for the run."""
     stall_seconds: float = STALL_SECONDS
+
+    @property
+    def silent_seconds(self) -> float:
+        return min(self.stall_seconds, SILENT_SECONDS)
 
     @property
     def repetitions(self) -> int:

@@ -4,6 +4,7 @@ Its code runs in a child process, forked after torch was imported once. One file
 who is in which group, how a weight is cut and its parts are summed, what a stage hands to the next.
 """
 
-from shardlint.smoke.ranks.worker import VERSION, gpus, work
+from shardlint.smoke.ranks.meeting import store_of
+from shardlint.smoke.ranks.worker import VERSION, gpus, nccl_version, work
 
-__all__ = ["VERSION", "gpus", "work"]
+__all__ = ["VERSION", "gpus", "nccl_version", "store_of", "work"]

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from shardlint.layout import Group, place_of, rank_of
 from shardlint.smoke.plan import Plan
-from shardlint.smoke.records import Checked, Doing, Record, Result
+from shardlint.smoke.ranks.meeting import meeting_place
+from shardlint.smoke.records import Checked, Doing, Record, Result, Timed
 
 Say = Callable[[Record], None]
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Network:
         with self._waiting("meeting", "world", self.world):
             dist.init_process_group(
                 backend,
-                init_method=f"file://{store}-{self.world[0]}",
+                store=meeting_place(store, self.world, timeout_seconds),
                 rank=self.world.index(self.rank),
                 world_size=len(self.world),
                 timeout=timedelta(seconds=timeout_seconds),
@@ -127,6 +128,25 @@ class Network:
         with self._waiting("receive", "pp", (peer,)):
             dist.recv(tensor, self.world.index(peer), group=self._groups["pp"][1])
         return tensor
+
+    def meet(self) -> None:
+        """Wait for all ranks of the world."""
+        with self._waiting("barrier", "world", self.world):
+            dist.all_reduce(torch.zeros(1, device=self.device))
+
+    def members(self, kind: str) -> tuple[Group, dist.ProcessGroup]:
+        """This rank's group of a kind."""
+        return self._groups[kind]
+
+    def within(self, operation: str, kind: str, act: Callable[[], None]) -> None:
+        """Do something that waits for the members of a group."""
+        with self._waiting(operation, kind, self._groups[kind][0]):
+            act()
+
+    def timed(self, exchange: int, mode: str, size: int, microseconds: Sequence[float]) -> None:
+        """Say how long the repetitions of an exchange took, given in order."""
+        middle, late = microseconds[len(microseconds) // 2], microseconds[int(len(microseconds) * 0.99)]
+        self._say(Timed(self.rank, exchange, mode, size, round(middle, 1), round(late, 1)))
 
     def claim(self, claim: str, kind: str, ok: bool, message: str = "") -> None:
         """Say whether a claim over one of this rank's groups holds; the message counts where it does not."""

@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping
 import torch
 
 from shardlint.smoke.claims import expected
+from shardlint.smoke.job import Job
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.ranks import attention, decode_context, experts, mlp, prefill_context, repetition, vocabulary
 from shardlint.smoke.ranks.arithmetic import WHOLE, Arithmetic, of_model
+from shardlint.smoke.ranks.links import time_exchanges
 from shardlint.smoke.ranks.membership import membership
 from shardlint.smoke.ranks.memory import allocate
 from shardlint.smoke.ranks.network import Network, Say
 from shardlint.smoke.ranks.share import Share
 from shardlint.smoke.ranks.stages import all_layers
+from shardlint.smoke.records import Uses
 
 VERSION = str(torch.__version__)
 
@@ -39,12 +42,18 @@ def gpus() -> int:
     return torch.cuda.device_count()
 
 
-def work(rank: int, plan: Plan, backend: str, store: str, timeout_seconds: float, say: Say) -> None:
+def nccl_version() -> str:
+    """Of the NCCL that torch brings; empty where it brings none."""
+    return ".".join(map(str, torch.cuda.nccl.version())) if torch.version.cuda else ""
+
+
+def work(rank: int, job: Job, say: Say) -> None:
     """Run every check of one rank. Claims that do not hold are said; only what breaks the run is raised."""
     torch.set_num_threads(1)
-    device = _device(rank, backend)
+    plan = job.plan
+    device = _device(rank, job, say)
     net = Network(rank, plan, device, say)
-    net.join(backend, store, timeout_seconds)
+    net.join(job.backend, job.store, job.deadline_seconds)
     if membership(net):
         held = allocate(net) if plan.allocation else []
         for claim, check in CHECKS.items():
@@ -54,6 +63,7 @@ def work(rank: int, plan: Plan, backend: str, store: str, timeout_seconds: float
                     _try(net, claim, kind, check)
         all_layers(net)
         del held
+        time_exchanges(net, job)
     net.leave()
 
 
@@ -72,11 +82,12 @@ def _arithmetics(claim: str, plan: Plan) -> tuple[Arithmetic, ...]:
     return (WHOLE, *((decode_context.MERGED,) if claim == "decode-context" else ()), of_model(plan))
 
 
-def _device(rank: int, backend: str) -> torch.device:
+def _device(rank: int, job: Job, say: Say) -> torch.device:
     """A GPU of its own for each rank, or the CPU for all of them."""
-    if backend != "nccl":
+    if job.backend != "nccl":
         return torch.device("cpu")
-    device = torch.device("cuda", rank)
+    device = torch.device("cuda", job.seat.first_gpu + rank - job.seat.ranks(len(job.plan.ranks))[0])
     torch.cuda.set_device(device)
+    say(Uses(rank, f"GPU-{torch.cuda.get_device_properties(device).uuid}"))
     torch.backends.cuda.matmul.allow_tf32 = False
     return device
