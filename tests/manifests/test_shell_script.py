@@ -174,3 +174,20 @@ def test_a_unit_that_a_script_writes_is_looked_into(read, words):
     )
     assert words(got.launches[-1]) == ["/usr/bin/vllm", "serve", "org/m", "-tp", "2"]
     assert got.launches[-1].name == "x.sh"
+
+
+def test_a_command_in_a_running_container_has_what_that_was_started_with(read, words):
+    script = """
+        docker run -d --name node --gpus 4 --shm-size 2g -e A=1 vllm/vllm-openai:v0.9.2 sleep infinity
+        docker exec -it -e B=2 node vllm serve org/model -tp 4
+        docker exec node bash -c 'CUDA_VISIBLE_DEVICES=0,1 vllm serve org/other -tp 2'
+        docker exec stranger vllm serve org/third
+    """
+    _, first, second, third = read(script, "serve.sh").launches
+    assert words(first) == ["vllm", "serve", "org/model", "-tp", "4"]
+    assert (first.image.value, first.gpus_per_pod.value, first.container.shared_memory.value) == (
+        "vllm/vllm-openai:v0.9.2", 4, 2 * 2**30,
+    )  # fmt: skip
+    assert {name: value.value for name, value in first.env.items()} == {"A": "1", "B": "2"}
+    assert (words(second)[-1], second.gpus_per_pod.value) == ("2", 2)
+    assert third.image is None

@@ -9,8 +9,17 @@ from functools import partial
 from shardlint import manifests
 from shardlint.deployment import Launch, Word
 from shardlint.deployment.launch import NOTHING
-from shardlint.findings import Problem, Unknown
-from shardlint.manifests import _card_names, _devices, _docker_run, _mounts, _submitted, _surroundings, _wrappers
+from shardlint.findings import Located, Maybe, Problem, Unknown
+from shardlint.manifests import (
+    _card_names,
+    _devices,
+    _docker_exec,
+    _docker_run,
+    _mounts,
+    _submitted,
+    _surroundings,
+    _wrappers,
+)
 from shardlint.manifests._started import first_word, script_index, stages
 from shardlint.text import shell
 from shardlint.text.source import Fragment, Inset, Library, Source, beside
@@ -42,12 +51,38 @@ def steps_of(
     read = shell.read(script, env, files=files)
     for problem in read.problems:
         yield problem, {}
+    containers: dict[str, Launch] = {}
     for command, stage in zip(read.commands, stages(read.commands), strict=True):
         if command.words:
-            yield from _of_command(command, base._replace(together=f"{base.unit} {stage}"), files)
+            own = base._replace(together=f"{base.unit} {stage}")
+            yield from _remembered(command, _of_command(command, own, files), containers)
         for heredoc in command.heredocs:
             for launch in _inside(heredoc, base, files, library):
                 yield launch, {}
+
+
+def _remembered(command: shell.Command, steps: Iterator[Step], containers: dict[str, Launch]) -> Iterator[Step]:
+    """The steps of a command, or what it runs in a container that an earlier one has started under a name."""
+    run, inside = _docker_run.read(command.words), _docker_exec.read(command.words)
+    if inside is not None and inside.container in containers:
+        yield from ((launch, {}) for launch in _in_container(inside, command, containers[inside.container]))
+        return
+    name = run.last("name") if run is not None else None
+    for launch, options in steps:
+        if isinstance(launch, Launch) and isinstance(name, Located):
+            containers.setdefault(name.value, launch)
+        yield launch, options
+
+
+def _in_container(inside: _docker_exec.Exec, command: shell.Command, container: Launch) -> Iterator[Launch]:
+    base = container._replace(
+        at=first_word(command),
+        env={**container.env, **inside.env},
+        entrypoint_of_image=False,
+        conditional=command.conditional,
+        background=command.background or inside.detached,
+    )
+    yield from _handed_to_shell(command, inside.first, base, base.gpus_per_pod)
 
 
 def _beside(script: Source, library: Library, path: str) -> Source | Unknown:
@@ -129,14 +164,29 @@ def _of_container(
     if script is None or not run.first <= script < len(command.texts):
         yield base._replace(argv=run.words, entrypoint_of_image=run.last("entrypoint") is None)
         return
-    for inner in shell.read(command.texts[script], env, command.texts[script + 2 :]).commands:
+    yield from _commands_of(command, script, base, given)
+
+
+def _handed_to_shell(command: shell.Command, first: int, base: Launch, cards: Maybe[int] | None) -> Iterator[Launch]:
+    """The words from the first on, or the commands of the script that they hand to a shell."""
+    words = command.words[first:]
+    place = script_index([_docker_run.text_of(word) for word in words])
+    if place is None:
+        yield base._replace(argv=words, gpus_per_pod=_devices.usable(cards, base.env))
+    else:
+        yield from _commands_of(command, first + place, base, cards)
+
+
+def _commands_of(command: shell.Command, script: int, base: Launch, cards: Maybe[int] | None) -> Iterator[Launch]:
+    """The commands of the word that is a script for a shell in a container."""
+    for inner in shell.read(command.texts[script], base.env, command.texts[script + 2 :]).commands:
         if inner.words:
-            surroundings = {**env, **inner.env}
+            surroundings = {**base.env, **inner.env}
             yield base._replace(
                 at=first_word(inner),
                 argv=inner.words,
                 env=surroundings,
-                gpus_per_pod=_devices.usable(given, surroundings),
+                gpus_per_pod=_devices.usable(cards, surroundings),
                 cards=_card_names.usable(base.cards, inner.env),
             )
 
