@@ -109,7 +109,8 @@ def _be_rank(rank: int, job: Job, worker: ModuleType, report: int, folder: str) 
 
 
 def _speaker(rank: int, plan: Plan, report: int) -> Callable[[Record], None]:
-    """How a rank reports; one that a test has planted to end dies, stops or raises as its check begins."""
+    """How a rank reports; one that a test has planted to end dies, stops, sleeps or raises as its
+    check begins."""
     check, signal_name = plan.deviation("end", rank, ("", ""))
 
     def say(record: Record) -> None:
@@ -117,6 +118,8 @@ def _speaker(rank: int, plan: Plan, report: int) -> Callable[[Record], None]:
         if isinstance(record, Doing) and record.check == check and not record.operation:
             if not signal_name:
                 raise RuntimeError("planted by a test")
+            if signal_name == "sleep":
+                time.sleep(3600)
             os.kill(os.getpid(), getattr(signal, signal_name))
 
     return say

@@ -20,10 +20,11 @@ CHUNK_BYTES = 65536
 
 # The package's own folder goes last on the path: it only matters where the parent's path was made by hand.
 START = """
-import sys
+import os, sys
 sys.path.append(sys.argv[1])
 from shardlint.smoke.child import main
 main(int(sys.argv[2]), sys.argv[3])
+os._exit(0)  # what torch tidies up when an interpreter ends takes a second, and somebody waits
 """
 
 
@@ -76,7 +77,6 @@ class RanksProcess:
 
     def end(self) -> None:
         """Closing standard input asks the process to end its ranks; whatever does not follow is killed."""
-        os.close(self._reports)
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -86,6 +86,7 @@ class RanksProcess:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        os.close(self._reports)  # not before: the process still reports how its ranks end
 
 
 @contextmanager

@@ -1,0 +1,63 @@
+"""How soon a fault is named: counted from the moment at which the rank says that it begins the check of the fault."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from smoke_plans import DENSE, plan
+
+from shardlint.smoke import Trial, run
+from shardlint.smoke.plan import Deviation
+from shardlint.smoke.progress import Progress
+from shardlint.smoke.records import Doing, Record, Uses
+from shardlint.smoke.report import first_cause
+
+STALL_SECONDS = 1.5
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[int, str], float]:
+    """When the parent heard of each rank that it begins a check."""
+    heard: dict[tuple[int, str], float] = {}
+    take = Progress.take
+
+    def take_and_note(progress: Progress, record: Record) -> None:
+        if isinstance(record, Doing) and not record.operation:
+            heard.setdefault((record.rank, record.check), time.monotonic())
+        take(progress, record)
+
+    monkeypatch.setattr(Progress, "take", take_and_note)
+    return heard
+
+
+@pytest.mark.usefixtures("room")
+@pytest.mark.parametrize(
+    ("fault", "within_seconds", "words"),
+    [
+        ("SIGKILL", 1.0, ") was ended by SIGKILL in split-mlp"),
+        ("", 1.0, ") raised in split-mlp: RuntimeError: planted by a test"),
+        ("sleep", STALL_SECONDS + 1, ") was in split-mlp, in no collective, while ranks [0"),
+        ("SIGSTOP", STALL_SECONDS + 1, ") was frozen by a signal in split-mlp, in no collective, while ranks [0"),
+    ],
+)
+def test_a_fault_is_named_in_time_and_no_process_is_left(
+    fault: str, within_seconds: float, words: str, begun: dict[tuple[int, str], float]
+) -> None:
+    result = run(plan(DENSE, Deviation("end", (1,), ("split-mlp", fault)), tp=2), Trial(stall_seconds=STALL_SECONDS))
+    took = time.monotonic() - begun[1, "split-mlp"]
+    cause = first_cause(result)
+    assert (result.exit_code, result.kind) == (1, "rank-lost")
+    assert cause is not None
+    assert cause.startswith("rank 1 (process ")
+    assert words in cause
+    assert took < within_seconds
+
+
+def test_two_ranks_of_one_gpu_are_named() -> None:
+    progress = Progress(plan(DENSE, tp=4))
+    for rank, gpu in enumerate(("GPU-a", "GPU-b", "GPU-a", "GPU-c")):
+        progress.take(Uses(rank, gpu))
+    (seen,) = progress.shared_gpus()
+    assert (seen.name, seen.severity) == ("same-gpu", "error")
+    assert seen.message == 'ranks [0, 2] are all on GPU-a: NCCL stops with "Duplicate GPU detected"'
