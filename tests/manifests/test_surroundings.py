@@ -169,3 +169,48 @@ def test_cards_that_are_parts_of_cards(read, spec: str, limits: str, shared: str
     limits = limits if limits.startswith("{") else f"{{{limits}}}"
     container = around(read, POD.format(spec=spec, container=f"resources: {{limits: {limits}}}"))
     assert value(container.shared_cards) == shared
+
+
+QUOTA = """\
+apiVersion: {version}
+kind: {kind}
+metadata: {{name: gpus}}
+spec: {spec}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "cards"),
+    [
+        ("ResourceQuota", "{hard: {requests.nvidia.com/gpu: '8', cpu: 4}}", 8),
+        ("ResourceQuota", "{hard: {cpu: 4}}", None),
+        ("NodePool", "{limits: {nvidia.com/gpu: 4}}", 4),
+        ("NodePool", "{limits: {nvidia.com/gpu: $GPUS}}", "unknown"),
+        (
+            "ClusterQueue",
+            "{resourceGroups: [{flavors: [{resources: [{name: nvidia.com/gpu, nominalQuota: 3}]},"
+            " {resources: [{name: nvidia.com/gpu, nominalQuota: 5}, {name: cpu, nominalQuota: 9}]}]}]}",
+            8,
+        ),
+        ("ConfigMap", "{limits: {nvidia.com/gpu: 4}}", None),
+    ],
+)
+def test_the_cards_that_a_file_allows(read, kind: str, spec: str, cards: object) -> None:
+    quota = QUOTA.format(version="v1", kind=kind, spec=spec)
+    assert value(around(read, quota + POD.format(spec="", container="")).card_quota) == cards
+
+
+def test_services_of_the_file_are_in_the_environment(read) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{{more}}}\n---\n"
+    text = service.format(name="vllm", more="") + service.format(name="headless", more="clusterIP: None")
+    pod = POD.format(spec="", container="")
+    assert [value(name) for name in around(read, text + pod).services] == ["vllm"]
+    assert around(read, text + POD.format(spec="enableServiceLinks: false", container="")).services == ()
+
+
+def test_cards_of_limits_and_requests(read) -> None:
+    resources = "resources: {{limits: {{nvidia.com/gpu: 2}}, requests: {{nvidia.com/gpu: {count}}}}}"
+    unequal = around(read, POD.format(spec="", container=resources.format(count=4))).unequal_cards
+    assert unequal is not None and [value(count) for count in unequal] == [2, 4]
+    assert around(read, POD.format(spec="", container=resources.format(count=2))).unequal_cards is None

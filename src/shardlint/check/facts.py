@@ -288,6 +288,13 @@ class DeploymentFacts:
         others = (other for other in self.of_file if other is not self.deployment)
         return tuple(other for other in others if other.server.primary.unit == unit)
 
+    @property
+    def deployments_before(self) -> tuple[Deployment, ...]:
+        """The deployments of the file that stand before this one."""
+        before = (other for other in self.of_file if other is not self.deployment)
+        at = (self.deployment.at.line, self.deployment.at.column)
+        return tuple(other for other in before if (other.at.line, other.at.column) < at)
+
     @cached_property
     def followers(self) -> tuple[tuple[Launch, Told], ...] | None:
         """The commands of the other processes of the same engine instance, and what each is told; None without any."""

@@ -61,6 +61,10 @@ class Container(NamedTuple):
     has_volumes: bool = False
     """Whether anything is mounted that keeps files when it is started again."""
     host_network: Located[bool] | None = None
+    card_quota: Maybe[int] | None = None
+    """Cards that all pods of the file may have together, where it says so."""
+    unequal_cards: tuple[Located[int], Located[int]] | None = None
+    """Cards in `limits` and in `requests`, where the two differ."""
     services: tuple[Located[str], ...] = ()
     """Names of Services of the file, whose addresses Kubernetes puts into the environment."""
     process_namespace: str = ""

@@ -7,7 +7,16 @@ from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe
-from shardlint.manifests import _card_names, _cards, _claims, _devices, _opaque, _resources, _surroundings
+from shardlint.manifests import (
+    _card_names,
+    _cards,
+    _claims,
+    _devices,
+    _opaque,
+    _quotas,
+    _resources,
+    _surroundings,
+)
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
 from shardlint.manifests._objects import name, place, text
@@ -48,6 +57,7 @@ def container_launches(
     around = around._replace(
         shared_cards=around.shared_cards or _claims.part_of_card(container, spec, document),
         services=_surroundings.services(spec, document),
+        card_quota=_quotas.quota(document),
     )
     shared = base._replace(
         image=image_of(container.get("image")),

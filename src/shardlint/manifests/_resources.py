@@ -60,9 +60,14 @@ def counted(resources: Node) -> Maybe[int] | None:
     """Devices in `limits`, else in `requests`."""
     for part in ("limits", "requests"):
         amounts = resources.get(part)
-        if isinstance(amounts, Mapping) and (found := _devices_in(amounts)):
-            return _devices.added(found)
+        if isinstance(amounts, Mapping) and (found := counted_in(amounts)) is not None:
+            return found
     return None
+
+
+def counted_in(amounts: Mapping) -> Maybe[int] | None:
+    """Devices in one of the two; None where it names none."""
+    return _devices.added(_devices_in(amounts))
 
 
 def device_name(container: Node) -> Located[str] | None:

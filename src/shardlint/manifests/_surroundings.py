@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from shardlint.deployment import Container, Probe
 from shardlint.findings import Located, Maybe, Unknown
-from shardlint.manifests import _devices, _quantities
+from shardlint.manifests import _devices, _quantities, _resources
 from shardlint.manifests._objects import kind, objects_of_file, text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
@@ -64,6 +64,7 @@ def of_pod(*layers: tuple[Node, Node]) -> Container:
         shared_memory=_of_volumes(containers, specs),
         more_shared_memory=IN_POD,
         memory_limit=_quantities.kubernetes(value_of(limit)) if _is_written(limit) else None,
+        unequal_cards=_unequal_cards(containers),
         has_volumes=_has_volumes(containers, specs),
         host_network=_flag(_first(specs, "hostNetwork")),
         process_namespace="host" if _flag(_first(specs, "hostPID")) else "",
@@ -175,6 +176,19 @@ def _number(written: Mapping, field: str, default: int) -> Maybe[int]:
     if not isinstance(node, Scalar) or node.is_null:
         return Located(default, origin="default", source="the default of Kubernetes")
     return _devices.count(value_of(node))
+
+
+def _unequal_cards(containers: Nodes) -> tuple[Located[int], Located[int]] | None:
+    """Cards in limits and in requests, where they are written in both and differ."""
+    limits, requests = (
+        _resources.counted_in(amounts)
+        if isinstance(amounts := _first(containers, "resources", part), Mapping)
+        else None
+        for part in ("limits", "requests")
+    )
+    if not isinstance(limits, Located) or not isinstance(requests, Located) or limits.value == requests.value:
+        return None
+    return limits, requests
 
 
 def _shared_cards(containers: Nodes, specs: Nodes) -> Located[str] | None:
