@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,21 @@ def test_the_worked_numbers_of_a_small_model(
     for words in said:
         assert words in out
     assert "T x elements x bytes" in out or flags == "-tp 1"
+
+
+def test_a_derived_number_is_the_product_of_its_terms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--format", "json", "--requests", "3")
+    data = json.loads(show(tmp_path, f"{LLAMA_8B} -tp 2", *words, capsys=capsys))
+    by_name = {figure["name"]: figure for figure in data["figures"]}
+
+    def product(figure: dict[str, Any]) -> int:
+        return math.prod(int(term["value"]) for term in figure["terms"])
+
+    cache = by_name["KV bytes of a token on a GPU"]
+    assert (cache["value"], product(cache)) == ("64 KiB", 64 * 1024)
+    logits = by_name["1 all-gather in each tp group (logits of the tokens that are sampled)"]
+    assert product(logits) == 3 * 128256 * 2
+    assert all(term["symbol"] in logits["formula"] for term in logits["terms"])
 
 
 def test_the_worked_numbers_of_a_large_model_on_two_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shardlint.architectures.rows import CacheRow, Rows
@@ -10,6 +10,7 @@ from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
 from shardlint.findings import Located
 from shardlint.layout import Division, Layout, Rank
+from shardlint.layout.holdings import layers_between
 from shardlint.layout.memory import Memory
 from shardlint.layout.overheads import Estimate
 from shardlint.layout.traffic import Collective, collectives
@@ -84,7 +85,7 @@ def _weights(known: Known) -> Iterator[Figure]:
         yield Figure(
             "weights on the emptiest GPU", _gib(emptiest.weight_bytes or 0), f"the same for rank {emptiest.rank}"
         )
-    yield Figure("weights on all GPUs", _gib(total), f"the sum over {len(held)} ranks")
+    yield Figure("weights on all GPUs", _gib(total), _over(held))
 
 
 def _cache(known: Known) -> Iterator[Figure]:
@@ -96,23 +97,27 @@ def _cache(known: Known) -> Iterator[Figure]:
     copy = [rank for rank in ranks if rank.data_parallel_rank == 0]
     over_all = sum(rank.kv_bytes_per_token_if_all_full or 0 for rank in copy)
     division = Division.of(known.layout.sizes, known.cutting, known.rows.weights)
-    terms = [term for row in known.rows.caches for term in _cache_terms(row, division, most)]
     yield Figure(
         "KV bytes of a token on a GPU",
         _kib(most.kv_bytes_per_token_if_all_full or 0),
         "layers of the stage x KV heads of the rank x elements of a head x their bytes, over all kinds of layers",
-        tuple(terms),
+        tuple(_cache_terms(known.rows.caches, division, most)),
     )
-    yield Figure("KV bytes of a token over all GPUs of a copy", _kib(over_all), f"the sum over {len(copy)} ranks")
+    yield Figure("KV bytes of a token over all GPUs of a copy", _kib(over_all), _over(copy))
     yield from _replication(known, over_all)
 
 
-def _cache_terms(row: CacheRow, division: Division, rank: Rank) -> Iterator[Term]:
-    layers = sum(1 for layer in row.layers if rank.layers and rank.layers.start <= layer < rank.layers.stop)
-    heads = division.share(row.heads, 0)
-    yield Term("layers", str(layers), f"{row.kind} attention in layers {_layers(rank)}")
-    yield Term("KV heads", str(heads), f"max(1, {row.heads.count} / TP {division.tensor})")
-    yield Term("elements of a head", str(row.elements_per_head), "keys and values together")
+def _cache_terms(rows: Sequence[CacheRow], division: Division, rank: Rank) -> Iterator[Term]:
+    elements = 0
+    for row in rows:
+        layers = layers_between(row.layers, rank.layers) if rank.layers else 0
+        heads = division.share(row.heads, 0) or 0
+        elements += layers * heads * row.elements_per_head
+        yield Term("layers", str(layers), f"of layers {_layers(rank)}, those with {row.kind} attention")
+        yield Term("KV heads", str(heads), f"max(1, {row.heads.count} / TP {division.tensor})")
+        yield Term("elements of a head", str(row.elements_per_head), "keys and values together")
+    if elements and all(row.element == "cache" and row.tokens == 1 for row in rows):
+        yield Term("their bytes", f"{(rank.kv_bytes_per_token_if_all_full or 0) / elements:g}", "of an element of the cache")
 
 
 def _replication(known: Known, over_all: float) -> Iterator[Figure]:
@@ -173,11 +178,17 @@ def _traffic(known: Known) -> Iterator[Figure]:
             f"{each.count} x {_size(prefill)} for {known.tokens} tokens; {each.count} x {_size(decode)} for {step}",
             _formula(each),
             (
-                Term("T", str(known.tokens), "tokens of the step"),
+                _step(known, each),
                 Term("elements", str(each.elements), "vocabulary" if each.per_sequence else "hidden_size"),
                 Term("bytes", str(ELEMENT_BYTES), "of an element in 16 bits"),
             ),
         )
+
+
+def _step(known: Known, each: Collective) -> Term:
+    if each.per_sequence:
+        return Term("sequences", str(known.sequences), "of the step: one token is sampled for each")
+    return Term("T", str(known.tokens), "tokens of the step")
 
 
 PURPOSES = {
@@ -251,6 +262,10 @@ def _experts(known: Known) -> Iterator[Figure]:
 def _fact(known: Known, name: str) -> int | None:
     fact = known.geometry.facts.get(name)
     return fact.value if isinstance(fact, Located) and isinstance(fact.value, int) else None
+
+
+def _over(ranks: Sequence[Rank]) -> str:
+    return f"the sum over {len(ranks)} rank{'' if len(ranks) == 1 else 's'}"
 
 
 def _layers(rank: Rank) -> str:
