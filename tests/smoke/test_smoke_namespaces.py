@@ -19,12 +19,12 @@ CABLES = tuple(f"sl{os.getpid() % 10**7}n{node}" for node in (0, 1))
 ADDRESSES = ("10.213.7.1", "10.213.7.2")
 
 NODE = """
-import json, sys, tempfile
+import json, os, sys, tempfile
 room, tests, node, stuck, stall = sys.argv[1:]
 tempfile.tempdir = room
 sys.path.insert(0, tests)
 from smoke_plans import DENSE, plan
-from shardlint.smoke import Trial, run, trial
+from shardlint.smoke import Trial, run, surroundings, trial
 from shardlint.smoke.exchanges import Exchange
 from shardlint.smoke.job import Seat
 from shardlint.smoke.plan import Deviation
@@ -34,7 +34,7 @@ faults = [Deviation("end", (0,), ("split-mlp", "SIGSTOP"))] if stuck == "stuck" 
 exchanges = tuple(Exchange(what, kind, "", "prefill", 1, 1, 2**18) for what, kind in (("all-reduce", "tp"), ("send", "pp")))
 result = run(
     plan(DENSE, *faults, tp=2, pp=2),
-    Trial(Seat(int(node), 2, "10.213.7.1", 29571), exchanges=exchanges, planned_nodes=(0, 0, 1, 1), stall_seconds=float(stall)),
+    Trial(Seat(int(node), 2, "10.213.7.1", 29571), exchanges=exchanges, planned_nodes=(0, 0, 1, 1), around=surroundings.read(os.environ), stall_seconds=float(stall)),
 )
 print(json.dumps([result.exit_code, first_cause(result), [seen._asdict() for seen in result.observations]]))
 """

@@ -29,11 +29,6 @@ HOST = "127.0.0.1"
 HERE = Surroundings("here", addresses=("10.0.0.1",), interfaces=("lo",), shared_memory_free=2**40)
 
 
-@pytest.fixture(autouse=True)
-def on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
-
-
 def _port() -> int:
     with socket.socket() as free:
         free.bind((HOST, 0))
@@ -57,7 +52,7 @@ def test_two_nodes_hold_together_and_see_what_crosses_them() -> None:
     one, two = _run([plan(DENSE, tp=2, pp=2)] * 2, _trials(planned_nodes=(0, 0, 0, 0)))
     assert (one.exit_code, one.failed, one.not_reached) == (0, (), ())
     assert two._replace(seconds=one.seconds) == one
-    assert "4 processes of 2 nodes: host0, host1" in headline(one)
+    assert "4 processes of 2 hosts: host0, host1" in headline(one)
     assert "several nodes" not in headline(one)
     (crossing,) = (seen for seen in one.observations if seen.name == "crosses-nodes")
     assert (crossing.severity, crossing.message) == (
@@ -112,10 +107,10 @@ def test_nodes_with_other_plans_start_nothing() -> None:
 
 
 def test_what_one_node_sees_of_its_host_all_nodes_say() -> None:
-    lame = HERE._replace(host="lame", addresses=("127.0.1.1",), environment={"NCCL_ALGO": "Ring"})
+    lame = HERE._replace(host="lame", environment={"GLOO_SOCKET_IFNAME": "^lo", "NCCL_ALGO": "Ring"})
     one, two = _run([plan(DENSE, tp=2, pp=2)] * 2, _trials(hosts=(HERE, lame)))
     assert (one.exit_code, two.exit_code) == (1, 1)
-    assert [(seen.name, seen.host) for seen in one.errors] == [("hostname", "lame")]
+    assert [(seen.name, seen.host) for seen in one.errors] == [("gloo-interface", "lame")]
     assert "NCCL_ALGO is unset on here, Ring on lame" in [seen.message for seen in one.observations]
     assert two.observations == one.observations
     assert not one.claims
@@ -197,5 +192,7 @@ def test_a_launcher_tells_the_seat() -> None:
     assert launched_seat(started, 8) == Seat(1, 2, "node0", 29500, 0)
     beside = {**started, "LOCAL_RANK": "1", "TORCHELASTIC_USE_AGENT_STORE": "True"}
     assert launched_seat(beside, 8) == Seat(1, 2, "node0", 29501, 4)
+    alone = {**started, "LOCAL_WORLD_SIZE": "2"}
+    assert [seat.hosts for seat in (launched_seat(started, 8), launched_seat(alone, 8)) if seat] == [2, 1]
     assert launched_seat({**started, "WORLD_SIZE": "1"}, 8) is None
     assert launched_seat({}, 8) is None

@@ -116,7 +116,8 @@ def smoke(options: Options) -> int:
     found, library = _look(options, settings)
     deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
     code, text = try_out(DeploymentFacts(deployment, library, settings), options)
-    _print(text)
+    if text:
+        _print(text)
     return code
 
 

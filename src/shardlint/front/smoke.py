@@ -45,7 +45,8 @@ def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
         return result.exit_code, json.dumps(report.json_data(result, name), indent=2, ensure_ascii=False)
     if result.could_not_run:
         raise CannotRun(report.headline(result, name))
-    return result.exit_code, report.text(result, name, earlier).rstrip("\n")
+    told_by_another = asked.trial.seat.first_gpu > 0  # a process of the same host and launcher
+    return result.exit_code, "" if told_by_another else report.text(result, name, earlier).rstrip("\n")
 
 
 class Asked(NamedTuple):

@@ -47,7 +47,7 @@ def main(report: int, folder: str) -> None:
         write(report, Cannot(reason))
         return
     write(report, Loaded(worker.VERSION, job.backend))
-    if job.seat.nodes == 1:
+    if job.seat.hosts == 1:
         _stay_on_this_host()
     processes = {}
     for rank in job.seat.ranks(ranks):

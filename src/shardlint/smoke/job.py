@@ -17,6 +17,9 @@ AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"
 """Where it is True, torchrun itself listens on MASTER_PORT; the nodes then meet on the port behind it."""
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
 class Seat(NamedTuple):
     """Which of the nodes this is, and where node 0 waits for the others. A node holds ranks in a row."""
 
@@ -26,6 +29,13 @@ class Seat(NamedTuple):
     port: int = 0
     first_gpu: int = 0
     """Of several nodes that are processes of one host, each has GPUs of its own."""
+    together: bool = False
+    """A launcher says that all of them are on one host."""
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts there may be: one where nobody else could reach the address."""
+        return 1 if self.together or self.host in LOOPBACK else self.nodes
 
     def ranks(self, world: int, node: int | None = None) -> range:
         """The ranks of a node (this one where none is named); the world divides by the nodes."""
@@ -48,7 +58,8 @@ def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
     node, nodes, port = (int(environment[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
     is_taken = environment.get(AGENT_STORE, "").lower() == "true"
     first_gpu = int(environment.get("LOCAL_RANK", "0")) * (world // nodes)
-    return Seat(node, nodes, environment["MASTER_ADDR"], port + is_taken, first_gpu)
+    together = environment.get("LOCAL_WORLD_SIZE") == environment["WORLD_SIZE"]
+    return Seat(node, nodes, environment["MASTER_ADDR"], port + is_taken, first_gpu, together)
 
 
 class Job(NamedTuple):

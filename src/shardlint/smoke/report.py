@@ -11,6 +11,7 @@ from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
 from shardlint.smoke.exchanges import Timing, by_exchange
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.result import Claim, SmokeResult
+from shardlint.smoke.trial import places
 
 SCHEMA = 1
 
@@ -85,7 +86,7 @@ def not_proven(result: SmokeResult) -> tuple[str, ...]:
         "NCCL": not on_gpus,
         "bandwidth": not (on_gpus and result.timings),
         "memory": not (on_gpus and "memory" in result.proven),
-        "several nodes": len(result.hosts) < 2,
+        "several nodes": len(set(places(result.hosts).values())) < 2,
     }
     return (*(what for what, is_missing in missing.items() if is_missing), *result.plan.untried)
 
@@ -102,9 +103,8 @@ def first_cause(result: SmokeResult) -> str | None:
 
 def _where(result: SmokeResult) -> str:
     ranks = len(result.plan.ranks)
-    hosts = list(dict.fromkeys(host.name for host in result.hosts))
-    nodes = len(result.hosts)
-    where = f"{nodes} nodes: {', '.join(hosts)}" if nodes > 1 else "one host"
+    names = {places(result.hosts)[host.node]: host.name for host in result.hosts}
+    where = f"{len(names)} hosts: {', '.join(names.values())}" if len(names) > 1 else "one host"
     if result.backend == "nccl":
         return f"{_number(ranks, 'GPU')} of {where} (NCCL, torch {result.torch})"
     return f"CPU ({_number(ranks, 'process', 'processes')} of {where}, gloo, torch {result.torch})"

@@ -94,7 +94,7 @@ class _Node:
     def _look_around(self) -> Iterator[Observation]:
         if self.trial.around is not None:
             here = len(self.seat.ranks(len(self.plan.ranks))) + self.seat.first_gpu
-            yield from precheck(Needs(len(self.plan.ranks), here, self.seat.nodes), self.trial.around)
+            yield from precheck(Needs(len(self.plan.ranks), here, self.seat.hosts), self.trial.around)
 
     @property
     def _ranks_wanted(self) -> bool:
@@ -378,7 +378,7 @@ class Judge(_Node):
 
     def _hosts(self) -> tuple[Host, ...]:
         return tuple(
-            Host(node, around.host, around.machine, around.memory_domain)
+            Host(node, around.host, around.machine, around.memory_domain, around.network)
             for node, around in sorted(self.around.items())
         )
 

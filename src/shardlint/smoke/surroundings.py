@@ -7,7 +7,6 @@ import re
 import resource
 import socket
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +53,8 @@ class Surroundings(NamedTuple):
     """The kernel's boot id: two containers of one machine have the same."""
     memory_domain: str = ""
     """What /dev/shm and the IPC namespace are: processes of one can share memory."""
+    network: str = ""
+    """The network namespace."""
 
     def variable(self, name: str) -> str | None:
         """A setting of NCCL or gloo, as NCCL looks for it: the environment wins over the file."""
@@ -79,6 +80,7 @@ def read(environment: Mapping[str, str]) -> Surroundings:
         nccl_settings=_settings(environment.get("NCCL_CONF_FILE", NCCL_SETTINGS)),
         machine=_text(Path("/proc/sys/kernel/random/boot_id")),
         memory_domain=_memory_domain(),
+        network=_namespace("net"),
     )
 
 
@@ -127,10 +129,17 @@ def _settings(path: str) -> dict[str, str]:
 
 
 def _memory_domain() -> str:
-    parts = []
-    with suppress(OSError):
-        parts = [os.readlink("/proc/self/ns/ipc"), str(os.stat("/dev/shm").st_dev)]  # noqa: PTH115, PTH116 both may fail
-    return " ".join(parts)
+    try:
+        return f"{_namespace('ipc')} {Path('/dev/shm').stat().st_dev}"
+    except OSError:
+        return ""
+
+
+def _namespace(kind: str) -> str:
+    try:
+        return str(Path(f"/proc/self/ns/{kind}").readlink())
+    except OSError:
+        return ""
 
 
 def _text(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from shardlint.smoke.exchanges import Exchange
@@ -49,3 +50,14 @@ class Host(NamedTuple):
     name: str
     machine: str = ""
     memory_domain: str = ""
+    network: str = ""
+
+
+def places(hosts: Sequence[Host]) -> dict[int, int]:
+    """Of each node the first one that is on the same host: launchers start several processes there.
+
+    What is the same has one name, kernel, shared memory and network; a host of which none is known is one of its own.
+    """
+    first: dict[Host, int] = {}
+    kinds = [(host, host._replace(node=0 if host.machine else host.node)) for host in hosts]
+    return {host.node: first.setdefault(kind, host.node) for host, kind in kinds}

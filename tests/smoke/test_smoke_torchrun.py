@@ -1,0 +1,43 @@
+"""Under torchrun: its processes are the nodes, each with its share of the ranks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from smoke_plans import DENSE
+
+MANIFEST = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: four}
+spec:
+  template:
+    spec:
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:v0.33.0
+        command: [vllm, serve, org/one, --tensor-parallel-size, "2", --pipeline-parallel-size, "2"]
+        resources: {limits: {nvidia.com/gpu: 4}}
+"""
+
+
+def test_the_processes_of_torchrun_share_the_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "four.yaml").write_text(MANIFEST)
+    (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+        + ["2", "-m", "shardlint", "smoke", "four.yaml", "--models", "models.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    headlines = [line for line in run.stdout.splitlines() if line.startswith("Deployment/four (PP 2 × TP 2) on CPU")]
+    assert len(headlines) == 1
+    assert "(4 processes of one host, gloo, " in headlines[0]
