@@ -37,6 +37,8 @@ SIZES = {  # `human_readable_int_args`, since 0.8.5
     "--safetensors-prefetch-block-size", "--max-num-queued-tokens",
 }  # fmt: skip
 SECRET = {"--api-key", "--hf-token"}
+VALUES = json.loads((Path(__file__).resolve().parent / "vllm_values.json").read_text(encoding="utf-8"))
+"""What `scripts/record_values.py` was told by one release."""
 CLOSED = {  # literal types: argparse refuses any other word
     "--all2all-backend", "--runner", "--convert", "--task", "--moe-backend", "--kv-cache-dtype",
 }  # fmt: skip
@@ -48,6 +50,42 @@ CHOICES: dict[str, list[list[Any]]] = {
         ["0.8.5.post1", "0.11.0", [8, 16, 32, 64, 128, 256, 320, 512]],
         ["0.11.2", None, [1, 8, 16, 32, 64, 128, 256, 320, 512]],
     ],
+}
+
+
+INSTEAD = {  # what does the same now, for flags that are gone, other engines' flags, and short names spelled long
+    "--tp": "--tensor-parallel-size",
+    "--tp-size": "--tensor-parallel-size",
+    "--tensor-parallel-degree": "--tensor-parallel-size",
+    "--pp": "--pipeline-parallel-size",
+    "--pp-size": "--pipeline-parallel-size",
+    "--dp": "--data-parallel-size",
+    "--dp-size": "--data-parallel-size",
+    "--ep": "--enable-expert-parallel",
+    "--ep-size": "--enable-expert-parallel",
+    "--expert-parallel-size": "--enable-expert-parallel",
+    "--dcp": "--decode-context-parallel-size",
+    "--context-parallel-size": "--decode-context-parallel-size",
+    "--context-length": "--max-model-len",
+    "--mem-fraction-static": "--gpu-memory-utilization",
+    "--model-path": "--model",
+    "--task": "--runner",
+    "--speculative-model": "--speculative-config.model",
+    "--num-speculative-tokens": "--speculative-config.num_speculative_tokens",
+    "--speculative-draft-tensor-parallel-size": "--speculative-config.draft_tensor_parallel_size",
+    "--guided-decoding-backend": "--structured-outputs-config.backend",
+    "--worker-use-ray": "--distributed-executor-backend",
+    "--engine-use-ray": "--distributed-executor-backend",
+    "--max-seq-len-to-capture": "--max-cudagraph-capture-size",
+    "--cuda-graph-sizes": "--cudagraph-capture-sizes",
+    "--rope-scaling": "--hf-overrides",
+    "--rope-theta": "--hf-overrides",
+    "--enable-reasoning": "--reasoning-parser",
+    "--num-redundant-experts": "--eplb-config.num_redundant_experts",
+    "--eplb-window-size": "--eplb-config.window_size",
+    "--disable-mm-preprocessor-cache": "--mm-processor-cache-gb",
+    "--enable-multimodal-encoder-data-parallel": "--mm-encoder-tp-mode",
+    "--override-pooler-config": "--pooler-config",
 }
 
 
@@ -107,7 +145,8 @@ def extras(name: str, flag: Mapping[str, Any], noted: Mapping[str, Any], version
     return {
         "spellings": spellings(name, flag["names"], flag["last_version"] or versions[-1], versions[-1]),
         "default": [[part["since"], part["value"]] for part in flag["defaults"]] if is_knob else None,
-        "choices": CHOICES.get(name) or choices(noted if name in CLOSED else {}, versions[-1]),
+        "choices": CHOICES.get(name) or choices(noted if name in CLOSED else {}, versions[-1]) or told_choices(name),
+        "keys": told_keys(name),
     }
 
 
@@ -125,6 +164,20 @@ def spellings(name: str, spans: Iterable[Mapping[str, Any]], last: str, newest: 
     if name == OPTIMIZATION_LEVEL:
         return [SHORT_OPTIMIZATION_LEVEL]
     return [[text, since, None if until in (last, newest) else until] for text, since, until in found.values()]
+
+
+def told_choices(name: str) -> list[list[Any]]:
+    """The closed list of values of the release that was asked."""
+    values = VALUES["choices"].get(name)
+    return [[VALUES["version"], None, values]] if values else []
+
+
+def told_keys(name: str) -> Row:
+    """The keys of a JSON value in the release that was asked, `inner.key` for those of an object in it."""
+    found = {"": VALUES["keys"].get(name, {})}
+    found |= {whole[len(name) + 1 :]: keys for whole, keys in VALUES["keys"].items() if whole.startswith(f"{name}.")}
+    names = {f"{part}.{key}".lstrip("."): words for part, keys in found.items() for key, words in keys.items()}
+    return {"since": VALUES["version"], "names": names} if names else {}
 
 
 def choices(noted: Mapping[str, Any], newest: str) -> list[list[Any]]:
@@ -148,6 +201,7 @@ def flags_document(reference: Path) -> tuple[Row, list[Row]]:
         "human_sizes_since": "0.8.5.post1",
         "auto_length_since": "0.14.1",
         "objects_since": "0.12.0",
+        "instead": INSTEAD,
     }
     rows = [flag_row(name, flag, noted.get(name, {}), versions) for name, flag in everything["flags"].items()]
     rows.append({"name": "--help", "kind": "switch", "hidden": True, "spellings": [["-h", None, None]]})

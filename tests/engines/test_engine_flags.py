@@ -94,6 +94,10 @@ def test_a_spelling_sets_its_knob_at_its_value(command: str, knob: str, value: o
         ('m --speculative-config {"a":NaN}', "is no JSON"),
         ("m -tp " + "9" * 10000, "invalid int value: '99999999999999999999'..."),
         ("m --served-model-name", "argument --served-model-name: expected at least one argument"),
+        ("m --scheduling-policy lifo", "invalid choice: 'lifo' (choose from 'fcfs', 'priority')"),
+        ('m -cc {"level":3}', "argument --compilation-config/-cc: level: unexpected key"),
+        ('m -cc {"pass_config":{"fuse":true}}', "pass_config.fuse: unexpected key"),
+        ('m --kv-transfer-config {"kv_role":"both"}', "kv_role: 'both' is none of 'kv_producer', 'kv_both', 'kv_cons"),
     ],
 )
 def test_what_the_engine_refuses_is_a_flag_problem(command: str, message: str) -> None:
@@ -105,7 +109,7 @@ def test_what_the_engine_refuses_is_a_flag_problem(command: str, message: str) -
     "command",
     [
         "m --served-model-name a b --port 80",
-        "m --compilation-config.pass_config.fuse_allreduce_rms true -cc.level 3",
+        "m --compilation-config.pass_config.fuse_allreduce_rms true -cc.mode 3",
         "m -O3",
         "m -O 3",
         "m --disable-log-requests",
@@ -149,6 +153,27 @@ def test_what_the_engine_takes_is_no_flag_problem(command: str) -> None:
 )
 def test_a_release_takes_its_own_flags(version: str, command: str, accepted: bool) -> None:
     assert (not read(command, version).problems) is accepted
+
+
+@pytest.mark.parametrize(
+    ("command", "near"),
+    [
+        ("m --tensor-paralel-size 2", ("--tensor-parallel-size",)),
+        ("m --tp 2", ("--tensor-parallel-size",)),
+        ("m --task embed", ("--runner",)),
+        ("m --swap-space 4", ()),
+        ("m --num-scheduler-steps 8", ()),
+        ('m --speculative-config {"num_speculative_token":3}', ("num_speculative_tokens",)),
+        ("m --ray-address x", ()),
+    ],
+)
+def test_what_may_be_meant_is_close_or_does_the_same(command: str, near: tuple[str, ...]) -> None:
+    (problem,) = read(command).problems
+    assert problem.near == near
+
+
+def test_keys_are_judged_for_the_release_that_they_are_recorded_of() -> None:
+    assert messages(read('m --compilation-config {"level":3}', "0.10.2")) == []
 
 
 def test_a_flag_of_another_release_still_says_its_value() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from shardlint.deployment import FlagProblem, Word
 from shardlint.engines.tables import Era, Flag, Found, Option, Table
-from shardlint.engines.values import DEEPEST, JSON_KINDS, BadValue, convert, load_json
+from shardlint.engines.values import DEEPEST, JSON_KINDS, BadValue, bad_keys, convert, load_json
 from shardlint.findings import Located, Maybe, Span, Unknown
 
 NO_WORDS = ("bool", "switch")
@@ -51,6 +51,7 @@ def read(words: Sequence[Word], table: Table, era: Era, *, takes_positional: boo
     while reader.place < len(words):
         reader.step()
     reader.merge_parts()
+    reader.look_into_objects()
     return reader.reading
 
 
@@ -174,7 +175,7 @@ class _Reader:
     def refuse_unknown(self, word: Located[str], before: int, *, depends_on_release: bool = False) -> None:
         if self.era.complete:
             values = [w.value if isinstance(w, Located) else w.spelled for w in self.words[before : self.place]]
-            near = () if depends_on_release else self.table.near(_dashed(word.value.partition("=")[0]), self.era)
+            near = self.table.near(_dashed(word.value.partition("=")[0]), self.era)
             message = " ".join(["unrecognized arguments:", word.value, *values])
             self.reading.problems.append(FlagProblem(word, message, depends_on_release=depends_on_release, near=near))
 
@@ -223,6 +224,15 @@ class _Reader:
             self.keep(flag, at.with_value([text]))
         else:
             self.converted(flag, at.with_value(text))
+
+    def look_into_objects(self) -> None:
+        """The keys of JSON values."""
+        for name, flag in self.reading.flags.items():
+            value = self.reading.values[name]
+            if "keys" in flag.row and isinstance(value, Located):
+                for message, near in bad_keys(flag, value.value, self.table, self.era):
+                    said = f"argument {_names(flag)}: {message}"
+                    self.reading.problems.append(FlagProblem(value, said, depends_on_release=True, near=near))
 
     # Values
 

@@ -19,6 +19,10 @@ an object; list: one word or more; optional: one word or none; bool: none, with 
 """
 
 
+CLOSE = 0.82
+"""How alike two spellings have to be to be taken for one another, 1 for the same."""
+
+
 class Flag(NamedTuple):
     """One flag under its canonical name (`--tensor-parallel-size`)."""
 
@@ -92,6 +96,7 @@ class Table:
         self.bare_booleans_since = self.index(document.get("bare_booleans_since"), 0)
         self.human_sizes_since = self.index(document.get("human_sizes_since"), 0)
         self.auto_length_since = self.index(document.get("auto_length_since"), 0)
+        self.instead: Mapping[str, str] = document.get("instead", {})
         self._defaults: dict[int, Mapping[str, Any]] = {}
 
     def index(self, name: str | None, absent: int) -> int:
@@ -114,11 +119,16 @@ class Table:
         return Era(place - 1, place) if place else Era(0, 0, complete=False)
 
     def near(self, spelling: str, era: Era) -> tuple[str, ...]:
-        """Flags of a release whose spelling is close to one that it does not know."""
+        """Flags that may be meant by one that a release does not know: the one that does the same, else close ones."""
+        instead = self.instead.get(spelling)
+        if instead is not None and self.find(instead.partition(".")[0], era).accepted:
+            return (instead,)
         from difflib import get_close_matches  # only a mistake pays for it
 
         known = [text for text, options in self.options.items() if any(option.flag for option in options)]
-        return tuple(found for found in get_close_matches(spelling, known, n=3) if self.find(found, era).accepted)
+        return tuple(
+            found for found in get_close_matches(spelling, known, n=2, cutoff=CLOSE) if self.find(found, era).accepted
+        )
 
     @cached_property
     def knobs(self) -> Mapping[str, Mapping[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from shardlint.engines.tables import Era, Flag, Table
@@ -105,7 +105,10 @@ def _chosen(flag: Flag, value: Any, table: Table, era: Era) -> Any:
     if not era.complete or not lists or any(value in values for values in lists):
         return value
     names = ", ".join(repr(value) for value in lists[-1])
-    of_release = any(value in values for _, _, values in flag.row["choices"])
+    ranges = flag.row["choices"]
+    since = min(table.index(first, 0) for first, _, _ in ranges)
+    before = since > table.index(flag.row.get("since"), 0)  # what the releases before took is not known
+    of_release = before or any(value in values for _, _, values in ranges)
     return BadValue(f"invalid choice: {value!r} (choose from {names})", value, of_release)
 
 
@@ -141,3 +144,42 @@ def _sized(text: str) -> str:
         return str(size(text))
     except ValueError:
         return text
+
+
+def bad_keys(flag: Flag, value: Any, table: Table, era: Era) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What the engine says of keys of a JSON value that it does not know or not with that word, and what may be meant.
+
+    Only for the release whose keys are recorded.
+    """
+    keys = flag.row.get("keys")
+    if keys is None or not isinstance(value, dict) or not era.low == era.high == table.index(keys["since"], -1):
+        return
+    from difflib import get_close_matches  # few commands have such a value
+
+    known: dict[str, list[Any]] = keys["names"]
+    inside = {name.partition(".")[0] for name in known if "." in name}
+    for path, found in _paths(value, inside):
+        if path not in known:
+            yield f"{path}: unexpected key", tuple(get_close_matches(path, known, n=1, cutoff=0.8))
+        elif known[path] and isinstance(found, str) and found not in known[path]:
+            yield (
+                f"{path}: {found!r} is none of {_some(known[path])}",
+                tuple(get_close_matches(found, map(str, known[path]), n=1)),
+            )
+
+
+MOST_WORDS = 10
+
+
+def _some(words: list[Any]) -> str:
+    more = len(words) - MOST_WORDS
+    listed = ", ".join(map(repr, words[:MOST_WORDS]))
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def _paths(value: dict[str, Any], inside: set[str]) -> Iterator[tuple[str, Any]]:
+    """The keys of an object and of those inside it whose keys are recorded too."""
+    for key, found in value.items():
+        yield str(key), found
+        if key in inside and isinstance(found, dict):
+            yield from ((f"{key}.{inner}", part) for inner, part in found.items())
