@@ -303,7 +303,7 @@ class DeploymentFacts:
             (launch, DeploymentFacts(read, self._library, self._settings, self.of_file, self._shared).told)
             for launch in server.others
             if engines.recognise(launch, among) == server.engine
-            for read in (engines.read(server._replace(primary=launch, others=()), among, vllm=self._settings.vllm),)
+            for read in (engines.read(server._replace(primary=launch, others=()), among, vllm=self._settings.vllm, upgrade=self._settings.upgrade),)
         ]
         return tuple(found) or None
 

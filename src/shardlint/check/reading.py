@@ -89,7 +89,9 @@ def _reading(
     found_servers = servers.assemble([_within(launch, given) for launch in launches], recognise)
     files = ConfigFiles(source, library)
     deployments = tuple(
-        engines.read(server, settings.registry.engines, partial(files.entries, server.primary), settings.vllm)
+        engines.read(
+            server, settings.registry.engines, partial(files.entries, server.primary), settings.vllm, settings.upgrade
+        )
         for server in found_servers
     )
     problems += comments.problems(source)

@@ -19,7 +19,8 @@ class Settings:
 
     `vllm` is the release to judge by where a manifest does not tell its own, `hardware` the GPUs where it does not tell
     them, and `environment` the variables that the engine will find set, under those of the manifest.  `registry` holds
-    rules, forms, engines, families, cards and models; `shardlint.plugins.load` adds those of plugins.
+    rules, forms, engines, families, cards and models; `shardlint.plugins.load` adds those of plugins.  `upgrade` is the
+    release of vLLM to judge by whatever the manifests say.
     """
 
     def __init__(
@@ -30,13 +31,20 @@ class Settings:
         hardware: Hardware | None = None,
         environment: Mapping[str, str] = MappingProxyType({}),
         registry: Registry | None = None,
+        upgrade: str | None = None,
     ) -> None:
         self.select = select
         self.ignore = ignore
         self.vllm = vllm
         self.hardware = hardware
         self.environment = environment
+        self.upgrade = upgrade
         self.registry = built_in() if registry is None else registry
+
+    def upgraded(self, release: str) -> Settings:
+        """The same for another release of vLLM than the manifests'."""
+        given = (self.select, self.ignore, release, self.hardware, self.environment, self.registry, release)
+        return Settings(*given)
 
     def wants(self, rule: Rule) -> bool:
         """Whether a rule is to run."""

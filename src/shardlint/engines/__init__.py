@@ -42,13 +42,20 @@ def recognise(launch: Launch, among: Sequence[Engine] | None = None) -> str | No
 
 
 def read(
-    server: Server, among: Sequence[Engine] | None = None, flags_in: FlagsIn = not_read, vllm: str | None = None
+    server: Server,
+    among: Sequence[Engine] | None = None,
+    flags_in: FlagsIn = not_read,
+    vllm: str | None = None,
+    upgrade: str | None = None,
 ) -> Deployment:
     """What the engine of a server was told.
 
-    `flags_in` reads the file that `--config FILE` names; `vllm` is the release of vLLM where the server does not say.
+    `flags_in` reads the file that `--config FILE` names; `vllm` is the release of vLLM where the server does not say,
+    `upgrade` the one that is taken whatever it says.
     """
     own = engine(server.engine, among)
     found = recognising.recognise(server.primary, (own,))
     start = found[1] if found is not None else recognising.Start(own.entry or own.commands[0], 0)
-    return deployment(server, own, start, flags_in, vllm if own.name == "vllm" else None)
+    if own.name != "vllm":
+        return deployment(server, own, start, flags_in)
+    return deployment(server, own, start, flags_in, vllm, upgrade)

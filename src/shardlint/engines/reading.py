@@ -25,11 +25,21 @@ KINDS = {"int": "int", "float": "float", "size": "length", "bool": "str", "str":
 
 
 def deployment(
-    server: Server, engine: Engine, start: Start, flags_in: FlagsIn, release: str | None = None
+    server: Server,
+    engine: Engine,
+    start: Start,
+    flags_in: FlagsIn,
+    release: str | None = None,
+    upgrade: str | None = None,
 ) -> Deployment:
-    """All that one server was told, by the flags of `release` where it does not say. Nothing unwritten is filled in."""
+    """All that one server was told, by the flags of `release` where it does not say. Nothing unwritten is filled in.
+
+    `upgrade` is a release that is taken in the place of the server's own.
+    """
     launch = server.primary
     version = engine_version(server, engine)
+    if upgrade is not None:
+        version = Located(upgrade, origin="given", source="the release to upgrade to")
     told = version.value if isinstance(version, Located) else release
     reading = _command_line(launch, engine, start, told, flags_in)
     given = model(reading, engine, start)

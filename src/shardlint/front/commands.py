@@ -67,6 +67,8 @@ def check(options: Options) -> int:
     options = with_project_settings(options)
     settings = settings_of(options)
     found, library = _look(options, settings)
+    if options.against is not None:
+        return _compare(options, settings, found, library)
     report = _with_files(checking.check(found.sources, library, settings), found, settings)
     if options.format == "json":
         from shardlint.report.json import check_json
@@ -83,6 +85,22 @@ def check(options: Options) -> int:
 
             _print("\n".join(check_text(report, texts, _paint(options))))
     return int(_fails(report, options))
+
+
+def _compare(options: Options, settings: Settings, found: Found, library: DiskLibrary) -> int:
+    """Print what another release would change; 1 where something that reaches the threshold appears."""
+    from shardlint.check.upgrading import changes
+    from shardlint.report.upgrade import upgrade_json, upgrade_text
+
+    release = _release(options.against, "--against")
+    assert release is not None, options
+    upgrades, report = changes(found.sources, library, settings, release)
+    appear = tuple(finding for upgrade in upgrades for finding in upgrade.appear)
+    if options.format == "json":
+        _print(upgrade_json(upgrades, release))
+    else:
+        _print("\n".join(upgrade_text(upgrades, release, _paint(options))))
+    return int(report._replace(findings=appear).reaches(threshold(options)))
 
 
 def inspect(options: Options) -> int:
@@ -109,13 +127,17 @@ def smoke(options: Options) -> int:
     """Try the layout of one deployment on this host; 1 where a claim does not hold."""
     from shardlint import check as checking
     from shardlint.check.facts import DeploymentFacts
-    from shardlint.front.smoke import chosen, try_out
+    from shardlint.front.smoke import chosen, emit, try_out
 
     options = with_project_settings(options)
     settings = settings_of(options)
     found, library = _look(options, settings)
     deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
-    code, text = try_out(DeploymentFacts(deployment, library, settings), options)
+    facts = DeploymentFacts(deployment, library, settings)
+    if options.emit is not None:
+        _print(emit(facts, options, {source.path: source.text for source in found.sources}))
+        return 0
+    code, text = try_out(facts, options)
     if text:
         _print(text)
     return code
@@ -267,13 +289,13 @@ def _registry(options: Options) -> Registry:
     return plugins.load(outside=not options.no_plugins)
 
 
-def _release(text: str | None) -> str | None:
+def _release(text: str | None, option: str = "--vllm") -> str | None:
     if text is None:
         return None
     from shardlint.engines.versions import Version
 
     if Version.parse(text) is None:
-        raise CannotRun(f"--vllm {text}: not a release such as 0.33.0")
+        raise CannotRun(f"{option} {text}: not a release such as 0.33.0")
     return text
 
 

@@ -24,6 +24,8 @@ class Options(NamedTuple):
     strict: bool = False
     diff: bool = False
     """Of `check`: patches in the place of the report."""
+    against: str | None = None
+    """Of `check`: a release of vLLM, what it would change in the place of the report."""
     force_exclude: bool = False
     render: bool = False
     """Of `check` and `inspect`."""
@@ -47,6 +49,8 @@ class Options(NamedTuple):
     master: str | None = None
     level: str = "quick"
     stall: float | None = None
+    allocate: bool = False
+    against_vllm: bool = False
     image: str | None = None
     compare: str | None = None
     max_model_len: int | None = None

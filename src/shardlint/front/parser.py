@@ -207,6 +207,8 @@ def _add_trial(parser: _Parser) -> None:
     parser.add_argument("--level", choices=LEVELS, default="quick", help="pre: only this host's surroundings, no ranks")
     parser.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="when to end the run (default: 60)")
     parser.add_argument("--stall", metavar="SECONDS", type=_seconds, help="how long no rank may move (default: 10)")
+    parser.add_argument("--allocate", action="store_true", help="take each rank's weights and KV cache from its GPU")
+    parser.add_argument("--against-vllm", action="store_true", help="compare the groups with those of vLLM here")
     parser.add_argument("--nodes", metavar="N", type=_count, help="how many nodes run this command together")
     parser.add_argument("--node-rank", metavar="I", type=_index, help="which of them this is, from 0 on")
     parser.add_argument("--master", metavar="HOST:PORT", help="where node 0 waits for the others")
@@ -223,6 +225,9 @@ def _add_judgement(parser: _Parser) -> None:
     parser.add_argument("--ignore", metavar="RULES", type=_words, help="not these")
     parser.add_argument("--fail-on", choices=SEVERITIES, help="the least severity for exit code 1 (default: warning)")
     parser.add_argument("--strict", action="store_true", help="exit code 1 too for what could not be checked")
+    parser.add_argument(
+        "--against", metavar="VERSION", help="print what an upgrade to this release of vLLM would change"
+    )
     parser.add_argument("--diff", action="store_true", help="print what is advised as patches; nothing is written")
     parser.add_argument(
         HOOK_OPTION, action="store_true", help="pass over named files too that a search of their folder would (hooks)"

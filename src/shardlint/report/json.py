@@ -22,7 +22,7 @@ def check_json(report: Report) -> str:
     """`shardlint check --format json`. ASCII, so that no terminal or pipe can spoil it."""
     document = {
         "schema": SCHEMA,
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [finding_json(finding) for finding in report.findings],
         "not_checked": [
             {
                 "deployment": item.deployment,
@@ -61,7 +61,8 @@ def summary(report: Report) -> dict[str, int]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """One finding, as the schema of `check` has it."""
     return {
         "code": finding.code,
         "rule": finding.rule,
