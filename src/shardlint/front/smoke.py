@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from shardlint.findings import Located, Unknown
 from shardlint.front.failures import CannotRun
 from shardlint.front.options import Options
 from shardlint.layout.dtypes import model_element_bytes
+from shardlint.layout.memory import Memory
 from shardlint.layout.traffic import collectives
 from shardlint.smoke import Plan, Trial, report, surroundings
 from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
@@ -49,6 +51,38 @@ def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     return result.exit_code, "" if told_by_another else report.text(result, name, earlier).rstrip("\n")
 
 
+def emit(facts: DeploymentFacts, options: Options, texts: Mapping[str, str]) -> str:
+    """The manifest that tries a deployment in its own surroundings. Raises CannotRun where there is none."""
+    from shardlint.smoke import emit as emitting
+
+    deployment, gpus, nodes = facts.deployment, facts.gpus_per_node, facts.nodes
+    asked_for(facts, options, {})  # a layout that cannot be tried is not emitted either
+    if isinstance(nodes, Unknown) or isinstance(gpus, Unknown):
+        unknown = nodes if isinstance(nodes, Unknown) else gpus
+        assert isinstance(unknown, Unknown)
+        raise CannotRun(f"--emit {options.emit}: {_in_words(unknown)}")
+    geometry = facts.geometry
+    assert not isinstance(geometry, Unknown)
+    model = deployment.model.value if isinstance(deployment.model, Located) else geometry.model_id
+    served = emitting.Served(
+        deployment.name,
+        texts.get(deployment.at.path, ""),
+        deployment.at.line,
+        nodes.value,
+        gpus.value,
+        {model: {"config.json": dict(geometry.raw), **geometry.side_files}},
+        options.deadline or DEADLINE_SECONDS,
+    )
+    kind = next(kind for kind in emitting.KINDS if kind == options.emit)
+    try:
+        found = emitting.emitted(kind, served, options.image)
+    except emitting.NotEmitted as reason:
+        raise CannotRun(f"--emit {kind}: {reason}") from reason
+    for warning in found.warnings:
+        sys.stderr.write(f"shardlint: warning: {warning}\n")
+    return found.text.rstrip("\n")
+
+
 class Asked(NamedTuple):
     """What is to be run, and how."""
 
@@ -62,7 +96,12 @@ def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str
     if not facts.engine.judged:
         raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
     layout = facts.layout
-    plan = layout if isinstance(layout, Unknown) else smoke.plan_of(layout, facts.geometry, dtype=_dtype(facts))
+    memory = _memory(facts) if options.allocate else None
+    plan = (
+        layout
+        if isinstance(layout, Unknown)
+        else smoke.plan_of(layout, facts.geometry, dtype=_dtype(facts), memory=memory)
+    )
     if isinstance(plan, Unknown) or isinstance(layout, Unknown):
         assert isinstance(plan, Unknown)
         raise CannotRun(f"{name} cannot be tried: {_in_words(plan)}")
@@ -74,6 +113,7 @@ def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str
         planned_nodes=tuple(rank.node for rank in layout.ranks),
         deadline_seconds=options.deadline or DEADLINE_SECONDS,
         stall_seconds=options.stall or STALL_SECONDS,
+        against_vllm=options.against_vllm,
     )
     return Asked(plan, trial)
 
@@ -114,6 +154,14 @@ def _exchanges(facts: DeploymentFacts) -> tuple[Exchange, ...]:
     tokens = batch.value if isinstance(batch, Located) and batch.value > 1 else PREFILL_TOKENS
     found = collectives(layout.sizes, rows, layout.stages, hidden.value, vocabulary)
     return exchanges(found, element_bytes, tokens)
+
+
+def _memory(facts: DeploymentFacts) -> Memory:
+    """What the ranks are to take. Raises CannotRun where that is not known."""
+    memory = facts.memory
+    if isinstance(memory, Unknown):
+        raise CannotRun(f"--allocate: what the ranks of {facts.deployment.name} take is not known: {_in_words(memory)}")
+    return memory.value
 
 
 def _dtype(facts: DeploymentFacts) -> str | None:

@@ -1,0 +1,336 @@
+"""The manifest that runs the smoke test where the server will run: its image, GPUs, nodes, network, shared memory.
+
+Nothing is applied. What is emitted carries the manifest that was read, and the numbers of its model, in a ConfigMap, so
+that every pod tries the same plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+Kind = Literal["job", "jobset", "lws-init", "rayjob"]
+KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
+
+PORT = 29571
+FOLDER = "/shardlint"
+START_SECONDS = 300
+"""For images to be pulled and names to appear, beside the run's own deadline."""
+KEPT_SECONDS = 3600
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+OF_POD = (
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "hostNetwork",
+    "dnsPolicy",
+    "hostIPC",
+    "runtimeClassName",
+    "schedulerName",
+    "priorityClassName",
+    "serviceAccountName",
+    "imagePullSecrets",
+    "resourceClaims",
+    "securityContext",
+    "volumes",
+)
+"""What decides on which machine and in which surroundings a pod runs."""
+OF_CONTAINER = ("image", "imagePullPolicy", "env", "envFrom", "resources", "volumeMounts", "securityContext")
+
+RAY_DRIVER = '''\
+"""Run one smoke test over the nodes of this Ray cluster, a supervisor on each."""
+import subprocess
+import sys
+
+import ray
+from ray.util.placement_group import placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+nodes, gpus, words = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+ray.init()
+group = placement_group([{"GPU": gpus, "CPU": 1}] * nodes, strategy="STRICT_SPREAD")
+ray.get(group.ready(), timeout=300)
+
+
+def on(node, function):
+    place = PlacementGroupSchedulingStrategy(placement_group=group, placement_group_bundle_index=node)
+    return ray.remote(function).options(num_gpus=gpus, num_cpus=1, scheduling_strategy=place)
+
+
+def supervise(node, master):
+    seat = ["--nodes", str(nodes), "--node-rank", str(node), "--master", master] if nodes > 1 else []
+    run = subprocess.run([sys.executable, "-m", "shardlint", *words, *seat], capture_output=True, text=True)
+    return run.returncode, run.stdout + run.stderr
+
+
+head = ray.get(on(0, ray.util.get_node_ip_address).remote())
+results = ray.get([on(node, supervise).remote(node, f"{head}:29571") for node in range(nodes)])
+print(results[0][1])
+sys.exit(max(code for code, _text in results))
+'''
+
+
+class NotEmitted(ValueError):
+    """Why there is no such manifest for a deployment."""
+
+
+class Served(NamedTuple):
+    """The deployment that is to be tried."""
+
+    name: str
+    """As shardlint calls it, `Deployment/chat`."""
+    manifest: str
+    """The text of its file."""
+    line: int
+    """Where its command stands."""
+    nodes: int
+    gpus_per_node: int
+    models: Mapping[str, Any]
+    """The content of its model's files, as `--models` takes it."""
+    deadline_seconds: float
+
+
+class Emitted(NamedTuple):
+    """YAML, and what its reader has to be warned of."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def emitted(kind: Kind, served: Served, image: str | None = None) -> Emitted:
+    """The whole text. Raises NotEmitted where the kind cannot hold the deployment."""
+    pod = _Pod.of(served, image)
+    warnings: list[str] = []
+    documents = list(_MAKERS[kind](served, pod, warnings))
+    text = "---\n".join(yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110) for document in documents)
+    head = [f"# Tries the layout of {served.name} where it will run: {_count(served.nodes, 'pod')} of its own kind."]
+    if image is None:
+        head.append("# The image has to hold shardlint (pip install shardlint); --image names one that does.")
+    head += [f"# WARNING: {warning}" for warning in warnings]
+    return Emitted("\n".join(head) + "\n" + text, tuple(warnings))
+
+
+class _Pod(NamedTuple):
+    """The serving pod as its manifest has it."""
+
+    document: dict[str, Any]
+    spec: dict[str, Any]
+    container: dict[str, Any]
+    image: str | None
+
+    @classmethod
+    def of(cls, served: Served, image: str | None) -> _Pod:
+        for document, spec, container in _containers(served.manifest, served.line):
+            return cls(document, spec, container, image)
+        raise NotEmitted(f"{served.name} stands in no pod of Kubernetes whose image and nodes could be taken over")
+
+    @property
+    def name(self) -> str:
+        """Of what is emitted; as long as names of pods may be."""
+        return f"{self.document.get('metadata', {}).get('name', 'server')}"[:40].rstrip("-") + "-smoke"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        namespace = self.document.get("metadata", {}).get("namespace")
+        return {"name": self.name, **({"namespace": namespace} if namespace else {})}
+
+    def trying(self, words: list[str], name: str = "smoke") -> dict[str, Any]:
+        """The container that runs the test in the place of the server."""
+        kept = {key: self.container[key] for key in OF_CONTAINER if key in self.container}
+        mounts = [*kept.get("volumeMounts", ()), {"name": "shardlint", "mountPath": FOLDER, "readOnly": True}]
+        image = {"image": self.image} if self.image else {}
+        return {"name": name, **kept, **image, "command": ["python3", "-m", "shardlint"], "args": words} | {
+            "volumeMounts": mounts,
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+        }
+
+    def volumes(self) -> list[dict[str, Any]]:
+        return [*self.spec.get("volumes", ()), {"name": "shardlint", "configMap": {"name": self.name}}]
+
+    def pod(self, container: dict[str, Any], apart: bool) -> dict[str, Any]:
+        """A pod in the same surroundings; those of several nodes on machines of their own."""
+        kept = {key: self.spec[key] for key in OF_POD if key in self.spec} | {"volumes": self.volumes()}
+        labels = {"app": self.name}
+        if apart:
+            rule = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+            affinity = dict(kept.get("affinity") or {})
+            others = dict(affinity.get("podAntiAffinity") or {})
+            affinity["podAntiAffinity"] = {**others, REQUIRED: [*others.get(REQUIRED, ()), rule]}
+            kept["affinity"] = affinity
+        return {"metadata": {"labels": labels}, "spec": {**kept, "restartPolicy": "Never", "containers": [container]}}
+
+
+def _containers(text: str, line: int) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """The object, the pod and the container around a line."""
+    try:
+        for root in yaml.compose_all(text, yaml.SafeLoader):
+            if root is not None and _covers(root, line):
+                for spec, container in _pods(root, line):
+                    yield _data(root), _data(spec), _data(container)
+    except yaml.YAMLError as failure:
+        raise NotEmitted("the manifest is no plain YAML: render it first, and emit from what is rendered") from failure
+
+
+def _pods(node: yaml.Node, line: int) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            if _covers(item, line):
+                yield from _pods(item, line)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == "containers" and isinstance(value, yaml.SequenceNode):
+                covering = [item for item in value.value if _covers(item, line)]
+                yield from ((node, item) for item in covering[:1])
+            elif _covers(value, line):
+                yield from _pods(value, line)
+
+
+def _covers(node: yaml.Node, line: int) -> bool:
+    return bool(node.start_mark.line < line <= node.end_mark.line + 1)
+
+
+def _data(node: yaml.Node) -> dict[str, Any]:
+    loader = yaml.SafeLoader("")
+    data = loader.construct_document(node)
+    return data if isinstance(data, dict) else {}
+
+
+def _job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
+    yield _config_map(served, pod)
+    if served.nodes > 1:
+        yield {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": pod.metadata,
+            "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": pod.name}},
+        }
+    spec = _job_spec(served, pod, f"{pod.name}-0.{pod.name}")
+    if served.nodes > 1:
+        spec["template"]["spec"]["subdomain"] = pod.name
+    yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": pod.metadata, "spec": spec}
+
+
+def _job_set(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
+    yield _config_map(served, pod)
+    spec = _job_spec(served, pod, f"{pod.name}-nodes-0-0.{pod.name}")
+    kept = spec.pop("ttlSecondsAfterFinished")
+    yield {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": pod.metadata,
+        "spec": {
+            "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
+            "failurePolicy": {"maxRestarts": 0},
+            "ttlSecondsAfterFinished": kept,
+            "replicatedJobs": [{"name": "nodes", "replicas": 1, "template": {"spec": spec}}],
+        },
+    }
+
+
+def _job_spec(served: Served, pod: _Pod, master: str) -> dict[str, Any]:
+    words = _words(served, "$(JOB_COMPLETION_INDEX)", master)
+    return {
+        "completions": served.nodes,
+        "parallelism": served.nodes,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": int(START_SECONDS + 2 * served.deadline_seconds),
+        "ttlSecondsAfterFinished": KEPT_SECONDS,
+        "template": pod.pod(pod.trying(words), apart=served.nodes > 1),
+    }
+
+
+def _lws_init(served: Served, pod: _Pod, warnings: list[str]) -> Iterator[dict[str, Any]]:
+    if pod.document.get("kind") != "LeaderWorkerSet":
+        raise NotEmitted(f"{served.name} is no LeaderWorkerSet; --emit job tries it in pods beside it")
+    if pod.document["spec"].get("startupPolicy") == "LeaderReady":
+        warnings.append(
+            "startupPolicy LeaderReady makes the workers only once the leader is ready, and the leader's init "
+            "container waits for the workers: they would wait for ever. It is LeaderCreated here"
+        )
+    yield _config_map(served, pod)
+    changed = json.loads(json.dumps(pod.document, default=str))
+    changed["spec"]["startupPolicy"] = "LeaderCreated"
+    template = changed["spec"]["leaderWorkerTemplate"]
+    for role in ("leaderTemplate", "workerTemplate"):
+        if role in template:
+            spec = template[role].setdefault("spec", {})
+            words = _words(served, "$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)")
+            spec["initContainers"] = [*spec.get("initContainers", ()), _of_role(spec, pod).trying(words, "try-layout")]
+            spec["volumes"] = [*spec.get("volumes", ()), {"name": "shardlint", "configMap": {"name": pod.name}}]
+    yield changed
+
+
+def _of_role(spec: dict[str, Any], pod: _Pod) -> _Pod:
+    """The container of the leader or of a worker that has the GPUs."""
+    containers = spec.get("containers") or [pod.container]
+    with_gpus = [each for each in containers if "gpu" in json.dumps(each.get("resources", {}), default=str)]
+    return pod._replace(container=(with_gpus or containers)[0])
+
+
+def _ray_job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
+    yield _config_map(served, pod, {"ray_driver.py": RAY_DRIVER})
+    words = " ".join(_words(served, "", "")[:6])
+    container = pod.trying([], "ray")
+    del container["command"], container["args"]
+    worker = pod.pod(container, apart=served.nodes > 1)
+    worker["spec"].pop("restartPolicy")
+    head = json.loads(json.dumps(worker, default=str))
+    groups = []
+    if served.nodes > 1:
+        groups = [{"groupName": "nodes", "replicas": served.nodes - 1, "rayStartParams": {}, "template": worker}]
+        groups = [{**groups[0], "minReplicas": served.nodes - 1, "maxReplicas": served.nodes - 1}]
+    yield {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": pod.metadata,
+        "spec": {
+            "entrypoint": f"python3 {FOLDER}/ray_driver.py {served.nodes} {served.gpus_per_node} {words}",
+            "shutdownAfterJobFinishes": True,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": int(START_SECONDS + 2 * served.deadline_seconds),
+            "rayClusterSpec": {"headGroupSpec": {"rayStartParams": {}, "template": head}, "workerGroupSpecs": groups},
+        },
+    }
+
+
+def _words(served: Served, node: str, master: str) -> list[str]:
+    words = ["smoke", f"{FOLDER}/manifest.yaml", "--models", f"{FOLDER}/models.json", "--deployment", served.name]
+    words += ["--deadline", f"{served.deadline_seconds:g}"]
+    if served.nodes > 1:
+        words += ["--nodes", str(served.nodes), "--node-rank", node, "--master", f"{master}:{PORT}"]
+    return words
+
+
+def _config_map(served: Served, pod: _Pod, more: Mapping[str, str] | None = None) -> dict[str, Any]:
+    data = {"manifest.yaml": served.manifest, "models.json": json.dumps(served.models, indent=1), **(more or {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": pod.metadata, "data": data}
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines stand as they are, and nothing is an alias of something before it."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+_MAKERS: dict[Kind, Callable[[Served, _Pod, list[str]], Iterator[dict[str, Any]]]] = {
+    "job": _job,
+    "jobset": _job_set,
+    "lws-init": _lws_init,
+    "rayjob": _ray_job,
+}

@@ -1,0 +1,196 @@
+"""The manifests that run the smoke test beside the serving pods, or in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from smoke_plans import DENSE
+
+from shardlint.front.main import main
+
+POD = """\
+        nodeSelector: {{cloud/gpu: h100}}
+        tolerations: [{{key: nvidia.com/gpu, operator: Exists}}]
+        hostNetwork: true
+        containers:
+        - {{name: proxy, image: nginx}}
+        - name: {role}
+          image: vllm/vllm-openai:v0.33.0
+          command: [sh, -c]
+          args:
+          - |
+            exec vllm serve org/one --tensor-parallel-size 8 --pipeline-parallel-size 2 --nnodes 2 \\
+              --node-rank $LWS_WORKER_INDEX --master-addr $LWS_LEADER_ADDRESS {more}
+          env:
+          - {{name: NCCL_SOCKET_IFNAME, value: eth0}}
+          - {{name: GLOO_SOCKET_IFNAME, value: eth0}}
+          resources: {{limits: {{nvidia.com/gpu: 8, rdma/ib: 1}}}}
+          securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}
+          volumeMounts: [{{name: shm, mountPath: /dev/shm}}]
+        volumes: [{{name: shm, emptyDir: {{medium: Memory, sizeLimit: 32Gi}}}}]
+"""
+LWS = (
+    """\
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: big, namespace: serving}
+spec:
+  startupPolicy: POLICY
+  leaderWorkerTemplate:
+    size: 2
+    leaderTemplate:
+      spec:
+"""
+    + POD.format(role="leader", more="")
+    + "    workerTemplate:\n      spec:\n"
+    + POD.format(role="worker", more="--headless")
+)
+ONE_POD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: chat}
+spec:
+  template:
+    spec:
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:v0.33.0
+        command: [vllm, serve, org/one, --tensor-parallel-size=2]
+        resources: {limits: {nvidia.com/gpu: 2}}
+        volumeMounts: [{name: shm, mountPath: /dev/shm}]
+        livenessProbe: {httpGet: {path: /health, port: 8000}, initialDelaySeconds: 6000}
+        ports: [{containerPort: 8000}]
+      volumes: [{name: shm, emptyDir: {medium: Memory}}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
+    (tmp_path / "big.yaml").write_text(LWS.replace("POLICY", "LeaderCreated"))
+    (tmp_path / "ready.yaml").write_text(LWS.replace("POLICY", "LeaderReady"))
+    (tmp_path / "chat.yaml").write_text(ONE_POD)
+    (tmp_path / "serve.sh").write_text("vllm serve org/one -tp 2\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _emitted(capsys: pytest.CaptureFixture[str], kind: str, file: str, *words: str) -> tuple[list[Any], str]:
+    assert main(["smoke", file, "--models", "models.json", "--emit", kind, *words]) == 0
+    said = capsys.readouterr()
+    Path("out.yaml").write_text(said.out)
+    return list(yaml.safe_load_all(said.out)), said.err
+
+
+def _words(container: dict[str, Any]) -> list[str]:
+    words: list[str] = container["command"] + container["args"]
+    return words
+
+
+def test_a_job_has_a_pod_for_each_node_in_the_surroundings_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    (config, service, job), warnings = _emitted(capsys, "job", "big.yaml")
+    assert warnings == ""
+    assert config["data"]["manifest.yaml"] == Path("big.yaml").read_text()
+    assert json.loads(config["data"]["models.json"])["org/one"]["config.json"]["hidden_size"] == 4096
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert job["metadata"] == {"name": "big-smoke", "namespace": "serving"}
+    spec = job["spec"]
+    assert (spec["completions"], spec["parallelism"], spec["completionMode"], spec["backoffLimit"]) == (
+        2,
+        2,
+        "Indexed",
+        0,
+    )
+    pod = spec["template"]["spec"]
+    assert pod["nodeSelector"] == {"cloud/gpu": "h100"}
+    assert pod["hostNetwork"] is True
+    assert pod["subdomain"] == "big-smoke"
+    (container,) = pod["containers"]
+    assert container["image"] == "vllm/vllm-openai:v0.33.0"
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": 8, "rdma/ib": 1}}
+    assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert {"name": "shm", "mountPath": "/dev/shm"} in container["volumeMounts"]
+    assert {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "32Gi"}} in pod["volumes"]
+    assert _words(container)[-6:] == [
+        "--nodes", "2", "--node-rank", "$(JOB_COMPLETION_INDEX)", "--master", "big-smoke-0.big-smoke:29571",
+    ]  # fmt: skip
+
+
+def test_a_job_of_one_pod_needs_no_service_and_leaves_probes_and_ports_behind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (_config, job), _ = _emitted(capsys, "job", "chat.yaml", "--image", "registry/with-shardlint:1")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry/with-shardlint:1"
+    assert not {"livenessProbe", "ports"} & set(container)
+    assert "--nodes" not in _words(container)
+
+
+def test_a_job_set_names_its_first_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    (_config, job_set), _ = _emitted(capsys, "jobset", "big.yaml")
+    spec = job_set["spec"]
+    assert spec["network"]["enableDNSHostnames"] is True
+    (replicated,) = spec["replicatedJobs"]
+    (container,) = replicated["template"]["spec"]["template"]["spec"]["containers"]
+    assert _words(container)[-1] == "big-smoke-nodes-0-0.big-smoke:29571"
+
+
+def test_init_containers_try_the_very_pods_that_will_serve(capsys: pytest.CaptureFixture[str]) -> None:
+    (_config, lws), warnings = _emitted(capsys, "lws-init", "big.yaml")
+    assert warnings == ""
+    for role in ("leaderTemplate", "workerTemplate"):
+        pod = lws["spec"]["leaderWorkerTemplate"][role]["spec"]
+        (init,) = pod["initContainers"]
+        assert init["resources"] == {"limits": {"nvidia.com/gpu": 8, "rdma/ib": 1}}
+        assert _words(init)[-3:] == ["$(LWS_WORKER_INDEX)", "--master", "$(LWS_LEADER_ADDRESS):29571"]
+        assert [container["name"] for container in pod["containers"]][1] == role.removesuffix("Template")
+
+
+def test_a_leader_that_must_be_ready_first_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    (_config, lws), warnings = _emitted(capsys, "lws-init", "ready.yaml")
+    assert warnings.startswith("shardlint: warning: startupPolicy LeaderReady makes the workers only once the leader")
+    assert lws["spec"]["startupPolicy"] == "LeaderCreated"
+
+
+def test_a_ray_job_starts_a_supervisor_on_each_node(capsys: pytest.CaptureFixture[str]) -> None:
+    (config, ray), _ = _emitted(capsys, "rayjob", "big.yaml")
+    compile(config["data"]["ray_driver.py"], "ray_driver.py", "exec")
+    assert ray["spec"]["entrypoint"] == (
+        "python3 /shardlint/ray_driver.py 2 8 smoke /shardlint/manifest.yaml --models /shardlint/models.json "
+        "--deployment LeaderWorkerSet/big"
+    )
+    (group,) = ray["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    assert group["replicas"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        ("job", "big.yaml"),
+        ("job", "chat.yaml"),
+        ("jobset", "big.yaml"),
+        ("lws-init", "ready.yaml"),
+        ("rayjob", "big.yaml"),
+    ],
+)
+def test_shardlint_finds_nothing_wrong_with_what_it_emits(
+    kind: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _emitted(capsys, kind, file)
+    assert main(["check", "out.yaml", "--models", "models.json", "--fail-on", "note", "--hardware", "2x8xH100"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "why"),
+    [
+        ("lws-init", "chat.yaml", "Deployment/chat is no LeaderWorkerSet; --emit job tries it in pods beside it"),
+        ("job", "serve.sh", "the manifest does not say how many GPUs there are; to settle it: "),
+    ],
+)
+def test_what_cannot_be_emitted_ends_with_2(kind: str, file: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["smoke", file, "--models", "models.json", "--emit", kind]) == 2
+    assert capsys.readouterr().err.startswith(f"shardlint: --emit {kind}: {why}")
