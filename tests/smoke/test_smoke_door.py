@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,16 @@ def test_the_layout_of_one_deployment_is_tried(capsys: pytest.CaptureFixture[str
     assert lines[-1].startswith("9 claims held in ")
 
 
+@pytest.mark.usefixtures("room")
+def test_memory_that_only_gpus_have_is_said_not_to_be_taken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    on = "    spec:\n      nodeSelector: {cloud.google.com/gke-accelerator: nvidia-l4}\n"
+    (folder / "l4.yaml").write_text((folder / "one.yaml").read_text().replace("    spec:\n", on))
+    assert main(["smoke", "l4.yaml", "--models", "models.json", "--allocate"]) == 0
+    headline = capsys.readouterr().out.splitlines()[0]
+    assert "memory" in headline.partition("not proven: ")[2]
+    assert re.search(r"the allocation of \d\d\.\d GiB$", headline)
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("words", "why"),
@@ -54,6 +65,10 @@ def test_the_layout_of_one_deployment_is_tried(capsys: pytest.CaptureFixture[str
         ([], "there are several deployments; --deployment NAME chooses one: Deployment/one, Deployment/two"),
         (["--deployment", "three"], "no deployment is called three; there are: Deployment/one, Deployment/two"),
         (["--deployment", "Deployment/two"], "Deployment/two cannot be tried: the layout is not known: "),
+        (
+            ["--deployment", "Deployment/one", "--allocate"],
+            "--allocate: what the ranks of Deployment/one take is not known: ",
+        ),
         (["--deadline", "0"], "argument --deadline: 0 is no time to wait"),
     ],
 )

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shardlint.smoke.crossing import crossings
+from shardlint.smoke.engine_groups import engine_groups
 from shardlint.smoke.exchanges import Mode, Timing
 from shardlint.smoke.job import Job
 from shardlint.smoke.links import link_observations
@@ -92,6 +93,8 @@ class _Node:
         raise NotImplementedError
 
     def _look_around(self) -> Iterator[Observation]:
+        if self.trial.against_vllm and self.seat.node == 0:
+            yield from engine_groups(self.plan)
         if self.trial.around is not None:
             here = len(self.seat.ranks(len(self.plan.ranks))) + self.seat.first_gpu
             yield from precheck(Needs(len(self.plan.ranks), here, self.seat.hosts), self.trial.around)

@@ -33,6 +33,8 @@ class Trial(NamedTuple):
     deadline_seconds: float = DEADLINE_SECONDS
     """For the nodes to meet, and from then on once more for the run."""
     stall_seconds: float = STALL_SECONDS
+    against_vllm: bool = False
+    """Compare the groups with those that the vLLM of this machine makes."""
 
     @property
     def silent_seconds(self) -> float:
