@@ -15,7 +15,7 @@ from shardlint.front.main import main
 POD = """\
         nodeSelector: {{cloud/gpu: h100}}
         tolerations: [{{key: nvidia.com/gpu, operator: Exists}}]
-        hostNetwork: true
+        hostIPC: true
         containers:
         - {{name: proxy, image: nginx}}
         - name: {role}
@@ -107,7 +107,7 @@ def test_a_job_has_a_pod_for_each_node_in_the_surroundings_of_the_server(capsys:
     )
     pod = spec["template"]["spec"]
     assert pod["nodeSelector"] == {"cloud/gpu": "h100"}
-    assert pod["hostNetwork"] is True
+    assert pod["hostIPC"] is True
     assert pod["subdomain"] == "big-smoke"
     (container,) = pod["containers"]
     assert container["image"] == "vllm/vllm-openai:v0.33.0"
