@@ -216,13 +216,15 @@ def architecture_rows(reference: Path) -> tuple[Row, list[Row]]:
 
 
 def architecture_row(name: str, facts: Mapping[str, Any]) -> Row:
-    """[name, ranges], a range being [since, until or null, supports PP], and the class's kinds where they hold."""
+    """[name, ranges], a range being [since, until or null, supports PP], its kinds where they hold, and what it can."""
     support = facts["supports_pp"]
     ranges = support.get("ranges") or [[facts["first_version"], facts["last_version"], support["at_last"]]]
     row: Row = {"name": name, "pp": [[since, None if until == "0.33.0" else until, pp] for since, until, pp in ranges]}
     for key in ("is_moe", "is_hybrid", "is_attention_free", "is_multimodal", "uses_mla"):
         if facts[key] is not False:
             row[key.removeprefix("is_").removeprefix("uses_")] = facts[key]
+    if VALUES["classes"].get(name, "unknown") != "unknown":
+        row["can"] = VALUES["classes"][name]
     return row
 
 
@@ -242,6 +244,7 @@ def main() -> None:
     head, rows = architecture_rows(reference)
     lines = [json.dumps(head), *(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)]
     (DATA / "architectures.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (DATA / "model_types.txt").write_text("\n" + "\n".join(VALUES["model_types"]) + "\n", encoding="utf-8")
 
 
 def _keyed(document: tuple[Row, list[Row]], key: str) -> tuple[Row, str, list[Row]]:

@@ -1,4 +1,4 @@
-"""Ask an installed vLLM which words its options take, and which keys the options that take JSON.
+"""Ask an installed vLLM which words its options take, which keys those have that take JSON, and what its classes can.
 
 Usage: python scripts/record_values.py > scripts/vllm_values.json, with an interpreter that has vLLM, on a machine where
 vLLM finds the CUDA platform; then run scripts/build_engine_tables.py.
@@ -12,9 +12,12 @@ import sys
 import typing
 from typing import Any
 
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from vllm import config, version
 from vllm.config.compilation import PassConfig
 from vllm.entrypoints.common.cli_args import make_arg_parser
+from vllm.model_executor.models import ModelRegistry
+from vllm.transformers_utils.config import _CONFIG_REGISTRY
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 
 OBJECTS = {
@@ -52,6 +55,16 @@ def keys(kind: Any) -> dict[str, list[Any]]:
     return {field.name: words(hints[field.name]) for field in dataclasses.fields(kind) if field.init}
 
 
+def abilities(name: str) -> list[str]:
+    """What a model class can: take adapters, generate text, pool."""
+    try:
+        known = ModelRegistry.models[name].inspect_model_cls()
+    except ImportError:  # it is in a package of its own
+        return ["unknown"]
+    asked = {"lora": known.supports_lora, "text": known.is_text_generation_model, "pooling": known.is_pooling_model}
+    return [what for what, can in asked.items() if can]
+
+
 def main() -> None:
     parser = make_arg_parser(FlexibleArgumentParser())
     choices = {
@@ -60,7 +73,10 @@ def main() -> None:
         if action.choices and action.option_strings
     }
     objects = {name: keys(kind) for name, kind in OBJECTS.items()}
-    json.dump({"version": version.__version__, "choices": choices, "keys": objects}, sys.stdout, indent=1)
+    found = {"version": version.__version__, "choices": choices, "keys": objects}
+    found["classes"] = {name: " ".join(abilities(name)) for name in sorted(ModelRegistry.get_supported_archs())}
+    found["model_types"] = sorted({*CONFIG_MAPPING_NAMES, *_CONFIG_REGISTRY})
+    json.dump(found, sys.stdout, indent=1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import os
 from bisect import bisect_left
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from shardlint.engines.engine import data_text
 from shardlint.engines.versions import Version
@@ -41,6 +41,20 @@ def knows(architecture: str, version: Version) -> bool | Unknown:
 def in_transformers(architecture: str) -> bool:
     """Whether the Transformers of the newest known release have a generating class of this name."""
     return f"\n{architecture}\n" in _transformers_text()
+
+
+Ability = Literal["lora", "text", "pooling"]
+
+
+def can(architecture: str, what: Ability) -> bool | None:
+    """Whether a class of the newest release takes adapters, generates text or pools; None where it is not recorded."""
+    abilities = row(architecture).get("can")
+    return None if abilities is None else what in abilities.split()
+
+
+def has_config_class(model_type: str) -> bool:
+    """Whether the newest release can read a config.json of this type without code from the model's repository."""
+    return f"\n{model_type}\n" in data_text(FOLDER, "model_types.txt")
 
 
 @lru_cache(maxsize=1)
