@@ -38,10 +38,15 @@ def test_each_query_head_is_beside_the_kv_head_that_it_reads(ways: int, kv: int)
         assert read == set(cuts.kv_heads(found, found.heads, rank))
 
 
-@given(length=st.integers(1, 200), ways=st.integers(1, 16))
-def test_each_token_is_kept_and_computed_once(length: int, ways: int) -> None:
-    for share in (cuts.stripe, cuts.prefill_tokens):
-        assert sorted(token for index in range(ways) for token in share(length, index, ways)) == list(range(length))
+@given(length=st.integers(1, 200), ways=st.integers(1, 16), run=st.integers(1, 20))
+def test_each_token_is_kept_and_computed_once(length: int, ways: int, run: int) -> None:
+    kept = [token for index in range(ways) for token in cuts.stripe(length, index, ways, run)]
+    computed = [token for index in range(ways) for token in cuts.prefill_tokens(length, index, ways)]
+    assert sorted(kept) == sorted(computed) == list(range(length))
+
+
+def test_decode_ranks_keep_runs_of_tokens_in_turn() -> None:
+    assert [cuts.stripe(9, index, 2, 2) for index in range(2)] == [[0, 1, 4, 5, 8], [2, 3, 6, 7]]
 
 
 def test_a_prefill_rank_has_a_chunk_of_the_start_and_its_mirror_image() -> None:

@@ -49,13 +49,17 @@ def test_the_layout_of_one_deployment_is_tried(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.usefixtures("room")
-def test_memory_that_only_gpus_have_is_said_not_to_be_taken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    on = "    spec:\n      nodeSelector: {cloud.google.com/gke-accelerator: nvidia-l4}\n"
-    (folder / "l4.yaml").write_text((folder / "one.yaml").read_text().replace("    spec:\n", on))
-    assert main(["smoke", "l4.yaml", "--models", "models.json", "--allocate"]) == 0
-    headline = capsys.readouterr().out.splitlines()[0]
+def test_options_that_change_what_is_tried_are_heeded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = '"2", --dtype, half, --cp-kv-cache-interleave-size, "16"]'
+    (folder / "more.yaml").write_text((folder / "one.yaml").read_text().replace('"2"]', options))
+    words = ["smoke", "more.yaml", "--models", "models.json", "--allocate", "--hardware", "2xL4"]
+    assert main(words) == 0
+    headline, *lines = capsys.readouterr().out.splitlines()
     assert "memory" in headline.partition("not proven: ")[2]
-    assert re.search(r"the allocation of \d\d\.\d GiB$", headline)
+    assert re.search(r"the allocation of \d\d\.\d GiB$", headline)  # which only GPUs have
+    (scale,) = (line for line in lines if line.startswith("scale: "))
+    assert "cp_kv_cache_interleave_size 16 as 4" in scale
+    assert scale.endswith(", then float16, tolerance 0.005")
 
 
 @pytest.mark.usefixtures("folder")

@@ -203,6 +203,7 @@ def _add_drawing(parser: _Parser) -> None:
 
 
 def _add_trial(parser: _Parser) -> None:
+    _add_hardware(parser)
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
     parser.add_argument("--level", choices=LEVELS, default="quick", help="pre: only this host's surroundings, no ranks")
     parser.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="when to end the run (default: 60)")

@@ -100,7 +100,7 @@ def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str
     plan = (
         layout
         if isinstance(layout, Unknown)
-        else smoke.plan_of(layout, facts.geometry, dtype=_dtype(facts), memory=memory)
+        else smoke.plan_of(layout, facts.geometry, dtype=_dtype(facts), interleave=_interleave(facts), memory=memory)
     )
     if isinstance(plan, Unknown) or isinstance(layout, Unknown):
         assert isinstance(plan, Unknown)
@@ -162,6 +162,14 @@ def _memory(facts: DeploymentFacts) -> Memory:
     if isinstance(memory, Unknown):
         raise CannotRun(f"--allocate: what the ranks of {facts.deployment.name} take is not known: {_in_words(memory)}")
     return memory.value
+
+
+def _interleave(facts: DeploymentFacts) -> int | None:
+    for name in ("cp-kv-cache-interleave-size", "dcp-kv-cache-interleave-size"):
+        written = facts.deployment.engine_fields.get(name)
+        if isinstance(written, Located) and isinstance(written.value, int):
+            return written.value
+    return None
 
 
 def _dtype(facts: DeploymentFacts) -> str | None:

@@ -24,9 +24,9 @@ def kv_heads(plan: Plan, heads: Heads, rank: int) -> range:
     return range(first, first + max(1, heads.kv // ways))
 
 
-def stripe(length: int, index: int, ways: int) -> range:
-    """The tokens of a sequence that one of `ways` decode context parallel ranks keeps: every `ways`-th."""
-    return range(index, length, ways)
+def stripe(length: int, index: int, ways: int, run: int) -> list[int]:
+    """The tokens of a sequence that one of `ways` decode context parallel ranks keeps: every `ways`-th run of them."""
+    return [token for token in range(length) if token // run % ways == index]
 
 
 def prefill_tokens(length: int, index: int, ways: int) -> list[int]:

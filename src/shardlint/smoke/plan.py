@@ -85,6 +85,8 @@ class Plan(NamedTuple):
     heads: Heads | None = None
     vocabulary: Scaled | None = None
     experts: Experts | None = None
+    interleave: Scaled = Scaled("cp_kv_cache_interleave_size", 1, 1)
+    """Tokens in a row that one decode context parallel rank keeps."""
     dtype: str = "bfloat16"
     """The model's own, in which claims are tried a second time."""
     allocation: tuple[tuple[int, int], ...] = ()
@@ -121,7 +123,7 @@ class Plan(NamedTuple):
     def scale(self) -> str:
         """What is as in the model, what is smaller, and how exact the comparisons are."""
         experts = self.experts
-        sizes = (self.hidden, self.width, self.vocabulary, experts and experts.width)
+        sizes = (self.hidden, self.width, self.vocabulary, experts and experts.width, self.interleave)
         smaller = [
             f"{size.name} {size.planned} as {size.tried}" for size in sizes if size and size.planned > size.tried
         ]
@@ -179,6 +181,7 @@ class Plan(NamedTuple):
             "width": Scaled(*data["width"]),
             "heads": heads and Heads(*heads),
             "vocabulary": vocabulary and Scaled(*vocabulary),
+            "interleave": Scaled(*data["interleave"]),
             "experts": experts and Experts(experts[0], experts[1], Scaled(*experts[2])),
             "allocation": _tuples(data["allocation"]),
             "untried": tuple(data["untried"]),

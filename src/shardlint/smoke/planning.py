@@ -16,6 +16,7 @@ MOST_HIDDEN = 128
 MOST_WIDTH = 128
 MOST_EXPERT_WIDTH = 32
 MOST_VOCABULARY = 512
+MOST_INTERLEAVE = 4
 """Sizes of the matrices that stand for the model's: large enough for a fault to show in hundreds of elements."""
 
 INSIDE_A_REPLICA: tuple[GroupKind, ...] = ("tp", "dcp", "pcp", "pp")
@@ -29,12 +30,17 @@ DTYPES = {"half": "float16", "float16": "float16", "bfloat16": "bfloat16", "floa
 
 
 def plan_of(
-    layout: Layout, geometry: Geometry | Unknown, *, dtype: str | None = None, memory: Memory | None = None
+    layout: Layout,
+    geometry: Geometry | Unknown,
+    *,
+    dtype: str | None = None,
+    interleave: int | None = None,
+    memory: Memory | None = None,
 ) -> Plan | Unknown:
     """The plan that tries a layout of a model, or why there is none.
 
-    `dtype` is the engine's option as written. With a `memory`, the ranks take their weights and the KV cache that it
-    leaves room for.
+    `dtype` and `interleave` are the engine's options as written. With a `memory`, the ranks take their weights and the
+    KV cache that it leaves room for.
     """
     if layout.refused is not None:
         return Unknown(f"the engine refuses this layout: {layout.refused}")
@@ -64,6 +70,7 @@ def plan_of(
         heads=heads,
         vocabulary=vocabulary,
         experts=experts,
+        interleave=_interleave(interleave),
         dtype=model_dtype(geometry, dtype),
         allocation=() if memory is None else _allocation(layout, memory),
         untried=tuple(_untried(sizes, heads, vocabulary, experts, has_experts)),
@@ -115,6 +122,11 @@ def _experts(geometry: Geometry, sizes: Sizes) -> Experts | None:
         return None
     width, ways = _count(geometry, name), 1 if sizes.enable_expert_parallel else sizes.expert_group_size
     return Experts(number, per_token, Scaled(name, width, scaled(width, ways, MOST_EXPERT_WIDTH)))
+
+
+def _interleave(option: int | None) -> Scaled:
+    planned = option if option and option > 0 else 1
+    return Scaled("cp_kv_cache_interleave_size", planned, min(planned, MOST_INTERLEAVE))
 
 
 def _count(geometry: Geometry, name: str) -> int:

@@ -1,8 +1,9 @@
 """Decode context parallelism: the KV cache of a sequence striped over ranks, and their results merged again.
 
-Each rank of a `dcp` group keeps every n-th token, and reads its tokens for the query heads of all members. A softmax
-over a part of the tokens is too large by what the others would have added below the line: its log-sum-exp says by how
-much, so that the parts can be weighed and summed. The sums of the heads are then scattered to the ranks that own them.
+Each rank of a `dcp` group keeps every n-th token (or run of tokens), and reads its tokens for the query heads of all
+members. A softmax over a part of the tokens is too large by what the others would have added below the line: its
+log-sum-exp says by how much, so that the parts can be weighed and summed. The sums of the heads are then scattered to
+the ranks that own them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Partial(NamedTuple):
 
 def merged(share: Share, kind: str) -> str:
     """A long sequence, whose last token is one too many for an even split, and one of a single token."""
-    ways = len(share.plan.group_of(kind, share.net.rank))
-    faults = [_of_sequence(share, kind, length) for length in (3 * ways + 1, 1)]
+    every = len(share.plan.group_of(kind, share.net.rank)) * share.plan.interleave.tried
+    faults = [_of_sequence(share, kind, length) for length in (3 * every + 1, 1)]
     return next((fault for fault in faults if fault), "")
 
 
@@ -42,7 +43,8 @@ def _of_sequence(share: Share, kind: str, length: int) -> str:
     members, index = plan.group_of(kind, net.rank), net.index(kind)
     query, key, value = _projected(share, heads, length)
     queries = torch.cat(net.gather(kind, query))
-    stripes = [list(cuts.stripe(length, position, len(members))) for position in range(len(members))]
+    run = plan.interleave.tried
+    stripes = [cuts.stripe(length, position, len(members), run) for position in range(len(members))]
     planned = [read(arithmetic, queries, key[stripe], value[stripe]) for stripe in stripes]
     own = planned[plan.deviation("stripe", net.rank, index)]
     weight = own.log_sum_exp if plan.deviation("log-sum-exp", net.rank, True) else torch.zeros_like(own.log_sum_exp)
