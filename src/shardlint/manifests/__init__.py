@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple, Protocol, cast
 
 from shardlint.deployment import ConfigEntry, Launch, Word
@@ -65,11 +66,13 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
     found: list[Launch] = []
     problems: list[Problem] = []
     document = document._replace(library=library)
-    for form in sorted(forms() if among is None else among, key=_is_fallback):
-        if name is not None and _is_fallback(form):
+    for form, is_fallback in _in_order(forms() if among is None else tuple(among)):
+        if name is not None and is_fallback:
             break
         part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
-        name = name or (form.NAME if part else None)
+        if not part:
+            continue
+        name = name or form.NAME
         found.extend(_counted(item) for item in part if isinstance(item, Launch))
         problems.extend(item for item in part if isinstance(item, Problem))
     return Found(name, tuple(found), tuple(problems))
@@ -92,13 +95,16 @@ def _counts(word: Word) -> bool:
     return isinstance(word, Unknown) and word.reason == ALL_GPUS and not word.spelled.startswith("-")
 
 
-def _is_fallback(form: Form) -> bool:
-    return bool(getattr(form, "FALLBACK", False))
+@lru_cache(maxsize=8)
+def _in_order(among: tuple[Form, ...]) -> tuple[tuple[Form, bool], ...]:
+    """Each form, and whether it is asked only of a document that no other has: these last."""
+    marked = [(form, bool(getattr(form, "FALLBACK", False))) for form in among]
+    return tuple(sorted(marked, key=itemgetter(1)))
 
 
 def mounted(path: str, source: Source) -> Fragment | None:
     """The text of a file that a container finds at a path, where a ConfigMap of the same manifest holds it."""
-    if "ConfigMap" not in source.text or kind_of(source) != "yaml":
+    if not source.holds("ConfigMap") or kind_of(source) != "yaml":
         return None
     from shardlint.manifests._mounted import file_of
 

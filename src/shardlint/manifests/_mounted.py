@@ -38,7 +38,7 @@ def _script(command: Started, document: Document) -> Fragment | None:
 
 def file_of(path: str, source: Source) -> Fragment | None:
     """The text that a ConfigMap of the same file has under a path's last part."""
-    if "ConfigMap" not in source.text:
+    if not source.holds("ConfigMap"):
         return None
     name = path.rpartition("/")[2]
     for item in objects_of_file(source):

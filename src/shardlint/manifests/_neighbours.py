@@ -24,7 +24,7 @@ def near(document: Document, library: Library | None, name: str, *kinds: str) ->
 
 def _named(path: str, library: Library, name: str, kinds: tuple[str, ...]) -> Iterator[Mapping]:
     for source in _neighbours(path, library):
-        if name in source.text and any(own in source.text for own in kinds):
+        if source.holds(name) and any(source.holds(own) for own in kinds):
             for item in objects_of_file(source):
                 if kind(item) in kinds and text(item.get("metadata", "name")) == name:
                     yield item

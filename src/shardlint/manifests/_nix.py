@@ -19,7 +19,7 @@ _ENGINE = re.compile(r"(?i)llm|sglang|tensorrt|text-generation|tgi")
 
 def launches_of(source: Source, form: str, library: Library) -> Iterator[Launch | Problem]:
     """The launches of containers and services, wherever in the module they stand."""
-    if _ENGINE.search(source.text) is None:
+    if not source.holds(_ENGINE):
         return
     for holder in walk(made.open_node(nix.root(source))):
         for key, value in holder.items() if isinstance(holder, Mapping) else ():

@@ -19,7 +19,7 @@ _GPU = re.compile(r"(?:(?:requests|limits)\.)?(?:nvidia|amd)\.com/gpu")
 
 def quota(document: Document) -> Maybe[int] | None:
     """The GPUs that the pods of a document may have together, by the first such object of its file; None without."""
-    if _ANY.search(document.source.text) is None:
+    if not document.source.holds(_ANY):
         return None
     own = text(document.root.get("metadata", "namespace")) if document.root is not None else ""
     for item in objects_of_file(document.source):

@@ -76,7 +76,7 @@ def of_pod(*layers: tuple[Node, Node]) -> Container:
 
 def services(spec: Node, document: Document) -> tuple[Located[str], ...]:
     """The Services of the file whose addresses the pod finds in its environment, unless it wants no links to them."""
-    if _SERVICE.search(document.source.text) is None or text(spec.get("enableServiceLinks")) == "false":
+    if not document.source.holds(_SERVICE) or text(spec.get("enableServiceLinks")) == "false":
         return ()
     own = document.root.get("metadata", "namespace") if document.root is not None else None
     found = []

@@ -36,7 +36,7 @@ MOST_COPIES = 100
 
 def launches_of(document: Document, form: str, library: Library) -> Iterator[Launch | Problem]:
     """The launches of each resource, under its address."""
-    if _ENGINE.search(document.source.text) is None:
+    if not document.source.holds(_ENGINE):
         return
     module = _module(document.source, library)
     place = _Place(document, library, module)

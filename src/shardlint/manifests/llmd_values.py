@@ -18,7 +18,7 @@ KEY = "modelArtifacts"
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of both roles, where the values are the document's or stand under the names of dependencies."""
-    if KEY not in document.source.text or not isinstance(document.root, Mapping) or "kind" in document.root:
+    if not isinstance(document.root, Mapping) or not document.source.holds(KEY) or "kind" in document.root:
         return
     from shardlint.manifests import _chart_parts, _llmd  # few values are of this chart
 

@@ -19,7 +19,7 @@ KEY = "recipe_image_uri"
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launch of a recipe, or of those of a group."""
     root = document.root
-    if not isinstance(root, Mapping) or KEY not in document.source.text:
+    if not isinstance(root, Mapping) or not document.source.holds(KEY):
         return
     from shardlint.manifests import _roles
 

@@ -22,7 +22,7 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
         from shardlint.manifests import _prodstack  # few manifests are of the form
 
         yield from _prodstack.of_runtime(item, NAME, document)
-    if KEY not in document.source.text or not isinstance(document.root, Mapping) or "kind" in document.root:
+    if not isinstance(document.root, Mapping) or not document.source.holds(KEY) or "kind" in document.root:
         return
     from shardlint.manifests import _chart_parts, _prodstack
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
@@ -25,23 +26,25 @@ class _Chunk(NamedTuple):
 class Rendered(Source):
     """One text, so that objects of several files know each other; places are those of the files."""
 
-    __slots__ = ("_chunks", "_lines", "_texts")
+    __slots__ = ("_chunks", "_lines", "_parts")
 
     def __init__(self, path: str, text: str, renamed: Callable[[str], str] = str) -> None:
         """`renamed` makes the path of a template out of the name in its comment."""
         super().__init__(path, text)
-        self._texts: Final[dict[str, str]] = {}
+        self._parts: Final[dict[str, list[str]]] = {}
         self._chunks: Final = list(self._split(renamed))
         self._lines: Final = [chunk.first_line for chunk in self._chunks]
 
     def _split(self, renamed: Callable[[str], str]) -> Iterator[_Chunk]:
         marks = list(_CHUNK.finditer(self.text))
-        ends = [mark.start() for mark in marks[1:]] + [len(self.text)]
+        ends = [*(mark.start() for mark in marks), len(self.text)][1:]
+        lines: Counter[str] = Counter()
         for mark, end in zip(marks, ends, strict=True):
             name = renamed(mark[1].strip())
-            before = self._texts.get(name, "")
-            self._texts[name] = before + self.text[mark.start() : end]
-            yield _Chunk(name, super().span(mark.start(), mark.start()).line, before.count("\n") + 1)
+            part = self.text[mark.start() : end]
+            self._parts.setdefault(name, []).append(part)
+            yield _Chunk(name, super().span(mark.start(), mark.start()).line, lines[name] + 1)
+            lines[name] += part.count("\n")
 
     def span(self, start: int, end: int) -> Span:
         """The place in the file that the text comes from; before the first of them in the whole text."""
@@ -60,4 +63,5 @@ class Rendered(Source):
     def texts(self) -> Iterator[tuple[str, str]]:
         """The whole, and each file as it would be written by itself."""
         yield from super().texts()
-        yield from self._texts.items()
+        for name, parts in self._parts.items():
+            yield name, "".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -25,12 +26,13 @@ Stretches = Sequence[tuple[int, int]]
 class Source:
     """One file, already decoded. `path` is as the user gave it; offsets count characters of `text` from 0."""
 
-    __slots__ = ("_line_starts", "path", "text")
+    __slots__ = ("_line_starts", "_sought", "path", "text")
 
     def __init__(self, path: str, text: str) -> None:
         self.path: Final = path
         self.text: Final = text
         self._line_starts: list[int] = []
+        self._sought: dict[str | re.Pattern[str], bool] = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Source) and (self.path, self.text) == (other.path, other.text)
@@ -40,6 +42,14 @@ class Source:
 
     def __repr__(self) -> str:
         return f"Source({self.path!r})"
+
+    def holds(self, sought: str | re.Pattern[str]) -> bool:
+        """Whether a text or a pattern stands anywhere in it; looked for once, however many documents ask."""
+        found = self._sought.get(sought)
+        if found is None:
+            found = sought in self.text if isinstance(sought, str) else sought.search(self.text) is not None
+            self._sought[sought] = found
+        return found
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """The files that it holds, by path: itself."""

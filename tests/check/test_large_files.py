@@ -1,0 +1,52 @@
+"""The time that a file takes grows with its length and no faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from shardlint.check import Settings, read
+from shardlint.findings import Unknown
+from shardlint.text import Library, Source
+from shardlint.text.rendered import Rendered
+
+TIMES = 6
+"""A file so many times as long takes TIMES squared as long where each document reads the whole file."""
+
+
+class NoFiles(Library):
+    def sibling(self, path: str) -> Unknown:
+        return Unknown(f"no {path}")
+
+    def model(self, model_id: str) -> Unknown:
+        return Unknown(f"no {model_id}")
+
+
+def services(number: int) -> None:
+    text = "---\nkind: Service\nmetadata: {name: vllm}\n" + f"# {'x' * 900}\n"
+    read([Source("a.yaml", text * number)], NoFiles(), Settings())
+
+
+def pods(number: int) -> None:
+    pod = "---\nkind: Pod\nspec: {containers: [{image: vllm/vllm-openai, args: [--model=m]}]}\n" + f"# {'x' * 900}\n"
+    read([Source("a.yaml", pod * number)], NoFiles(), Settings())
+
+
+def chunks(number: int) -> None:
+    text = "---\n# Source: a/b.yaml\nkind: Service\n" * number * 30
+    assert list(Rendered("-", text).texts())[1][1] == text
+
+
+@pytest.mark.parametrize("work", [services, pods, chunks])
+def test_many_documents_cost_so_many_times_one(work: Callable[[int], None]) -> None:
+    work(10)
+
+    def seconds(number: int) -> float:
+        start = process_time()
+        work(number)
+        return process_time() - start
+
+    short = min(seconds(100), seconds(100))
+    assert seconds(100 * TIMES) < short * TIMES * 2.5
