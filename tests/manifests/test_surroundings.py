@@ -63,6 +63,7 @@ def test_shared_memory_of_a_pod(read, spec: str, container: str, size: object) -
         ("ipc: $MODE", "unknown"),
         ("shm_size: 16gb", 16 * 1024 * MIB),
         ("shm_size: 1048576", MIB),
+        ("shm_size: " + "9" * 400, "unknown"),
         ("tmpfs: ['/dev/shm:size=8g']", None),
         ("volumes: ['/dev/shm:/dev/shm']", None),
         ("volumes: [{type: tmpfs, target: /dev/shm}]", None),

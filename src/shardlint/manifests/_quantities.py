@@ -6,8 +6,8 @@ import re
 
 from shardlint.findings import Maybe, Unknown
 
-_KUBERNETES = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2}))?(m|[kKMGTPE]i?)?")
-_DOCKER = re.compile(r"(\d+(?:\.\d*)?)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
+_KUBERNETES = re.compile(r"(\d{1,30}(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2}))?(m|[kKMGTPE]i?)?")
+_DOCKER = re.compile(r"(\d{1,30}(?:\.\d*)?)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
 _LETTERS = "kmgtp"
 
 
