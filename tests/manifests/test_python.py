@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardlint.findings import Located, Unknown
+from shardlint.manifests import python
+from shardlint.text import Document, Library, Source
 
 
 def settings(launch):
@@ -71,10 +73,23 @@ def test_what_is_not_told_stays_open(read):
         "class LLM:\n    pass\nLLM('m')\n",
         "from langchain import LLM\nLLM(model='m')\n",
         "from vllm import SamplingParams\nSamplingParams(n=1)\n",
-        "from vllm import LLM\nprint LLM(\n",
-        "from vllm import LLM\n" + "(" * 5000,
         "LLM(\0",
     ],
 )
 def test_other_code_is_none_of_it(read, code):
     assert not read(code, "a.py").launches
+
+
+@pytest.mark.parametrize(
+    ("code", "line"), [("from vllm import LLM\nprint LLM(\n", 2), ("from vllm import LLM\n" + "(" * 5000, 2)]
+)
+def test_what_is_no_python_is_told_where_it_stops(code, line):
+    (problem,) = python.launches(Document(Source("a.py", code), "python"), Library)
+    assert "cannot be read as Python" in problem.message
+    assert problem.at.line == line
+
+
+def test_a_form_feed_ends_no_line(read):
+    found = read('from vllm import LLM\n\f\n# \u2028\nLLM("m", tensor_parallel_size=2)\n', "a.py")
+    written = found.only.settings[1].value
+    assert (written.spelled, written.span.line, written.span.column) == ("2", 4, 31)

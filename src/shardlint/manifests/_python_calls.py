@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shardlint.deployment import ConfigEntry, Launch
-from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings import Located, Maybe, Problem, Unknown
 from shardlint.manifests import _devices, _stated
 from shardlint.text.source import Source
 
@@ -20,16 +21,22 @@ _PACKAGES = {"vllm": "vllm", "sglang": "sglang", "sgl": "sglang"}
 _MODEL_FLAGS = {"vllm": "model", "sglang": "model-path"}
 _COMMANDS = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG}
 _NOT_LITERAL = object()
+_LINE_END = re.compile(r"\r\n?|\n")
+"""As Python counts lines: a form feed ends none."""
 _UNPARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def launches_of(source: Source, form: str) -> Iterator[Launch]:
-    """One launch for each call that states anything; nothing where the file is no Python that this release reads."""
+def launches_of(source: Source, form: str) -> Iterator[Launch | Problem]:
+    """One launch for each call that states anything; a problem where the file is no Python that this release reads."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd escapes in strings, which are not ours to judge
             tree = ast.parse(source.text)
+    except SyntaxError as failure:
+        yield _unparsed(source, failure.lineno or 1, failure.msg)
+        return
     except _UNPARSED:
+        yield _unparsed(source, 1, "it is nested too deeply or holds what no Python text does")
         return
     reader = _File(source, tree)
     if not reader.engines:
@@ -40,6 +47,14 @@ def launches_of(source: Source, form: str) -> Iterator[Launch]:
         launch = None if engine is None else _launch(reader, call, engine, form, env)
         if launch is not None and any(isinstance(entry.value, Located) for entry in launch.settings):
             yield launch
+
+
+def _unparsed(source: Source, line: int, why: str) -> Problem:
+    """A note: a file of another release of Python, or a template of one, is no fault of the deployment."""
+    start = source.offset(line, 1)
+    end = source.text.find("\n", start)
+    place = source.span(start, len(source.text) if end < 0 else end)
+    return Problem(place, f"This cannot be read as Python: {why}.", severity="note")
 
 
 def _launch(reader: _File, call: ast.Call, engine: str, form: str, env: Mapping[str, Maybe[str]]) -> Launch:
@@ -69,8 +84,7 @@ class _File:
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
         self._lines = [0]
-        for line in source.text.splitlines(keepends=True):
-            self._lines.append(self._lines[-1] + len(line))
+        self._lines += [end.end() for end in _LINE_END.finditer(source.text)]
         self._nodes = list(ast.walk(tree))
         self.engines = dict(self._imported())
         self._names = self._set_once()

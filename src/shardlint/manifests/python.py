@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shardlint.deployment import Launch
+from shardlint.findings import Problem
 from shardlint.text.documents import Document
 from shardlint.text.source import Library
 
@@ -12,7 +13,7 @@ NAME = "python"
 FILES = ("*.py",)
 
 
-def launches(document: Document, library: Library) -> Iterable[Launch]:
+def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every call that makes an engine and states an argument of it as a literal."""
     if document.kind != "python":
         return
