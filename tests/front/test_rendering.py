@@ -150,6 +150,23 @@ def test_kustomize_comes_before_kubectl(run, monkeypatch):
     overlay("over")
     Path("out.txt").write_text(DEPLOYMENT.replace("TP", "6"))
     tool("kubectl", "exit 1", monkeypatch)
-    tool("kustomize", '[ "$1 $2" = "build over" ] || exit 9; cat out.txt', monkeypatch)
+    tool("kustomize", '[ "$1 $2" = "build ./over" ] || exit 9; cat out.txt', monkeypatch)
     code, out, _ = run("--format", "json", "--select", "SL101", "--render", "over")
     assert (code, found(out)) == (1, [("over", 12, "SL101")])
+
+
+def test_a_folder_named_like_an_option_is_no_option(run, monkeypatch):
+    chart("--post-renderer=evil")
+    tool("helm", 'case "$2" in -*) touch ran;; *) printf "%s" "---";; esac', monkeypatch)
+    code, out, err = run("check", "--render", ".")
+    assert code == 0, out + err
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("printed", ["", "---", "a: 1"])
+def test_a_chart_that_makes_nothing_is_a_chart_that_makes_nothing(printed, run, monkeypatch):
+    chart("chat")
+    tool("helm", f"printf '%s' '{printed}'", monkeypatch)
+    code, out, err = run("check", "--render", "chat")
+    assert (code, err) == (0, "")
+    assert "no deployment to check" in out

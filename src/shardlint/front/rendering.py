@@ -73,7 +73,7 @@ def _lies_in(path: str, homes: Sequence[str]) -> bool:
 
 def _rendered(folder: Folder) -> Source | str:
     """The rendered text, or what went wrong."""
-    command = _command(folder)
+    command = _command(folder._replace(path=_as_path(folder.path)))
     said = " ".join(command)
     try:
         run = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL)
@@ -99,6 +99,11 @@ def _command(folder: Folder) -> list[str]:
         if (tool := shutil.which(name)) is not None:
             return [tool, subcommand, folder.path]
     raise CannotRun(f"--render: {folder.path} is a kustomization, and neither kustomize nor kubectl is installed")
+
+
+def _as_path(folder: str) -> str:
+    """A folder as no tool takes it for an option or for a chart of some repository."""
+    return folder if os.path.isabs(folder) else os.path.join(os.curdir, folder)
 
 
 def _path_of(folder: str, name: str) -> str:
