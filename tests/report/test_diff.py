@@ -27,6 +27,24 @@ services:
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# one\f\n# two\x85\n# 3\n# 4\n# 5\nvllm serve meta-llama/Llama-3.1-8B-Instruct -tp 6\n", "-tp 8"),
+        ("# \x1b[31m\nvllm serve meta-llama/Llama-3.1-8B-Instruct -tp 6\n", "# no patch"),
+    ],
+)
+def test_characters_that_a_terminal_acts_on_neither_move_a_patch_nor_are_printed(
+    text: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("serve.sh").write_text(text, encoding="utf-8")
+    assert main(["check", "serve.sh", "--select", "query-heads", "--diff"]) == 1
+    patch = capsys.readouterr().out
+    assert line in patch
+    assert all(character.isprintable() or character == "\n" for character in patch)
+
+
 @pytest.mark.skipif(shutil.which("patch") is None, reason="there is no patch program")
 @pytest.mark.parametrize("name", FILES)
 def test_a_patch_mends_what_it_stands_under(

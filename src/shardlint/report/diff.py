@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 
@@ -9,6 +10,7 @@ from shardlint.findings import Change, Finding, Report, Span
 from shardlint.report.plain import plain
 
 CONTEXT_LINES = 2
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -31,15 +33,28 @@ def _patch(change: Change, texts: Mapping[str, str]) -> list[str] | None:
     text = texts.get(change.span.path)
     if text is None:
         return None
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     start, end = _offset(lines, change.span), _end(lines, change.span)
     written = text[start:end]
     if written.count(change.old) != 1:
         return None
     changed = text[:start] + written.replace(change.old, change.text) + text[end:]
     name = plain(change.span.path)
-    patch = unified_diff(lines, changed.splitlines(keepends=True), f"a/{name}", f"b/{name}", n=CONTEXT_LINES)
+    patch = list(unified_diff(lines, _lines(changed), f"a/{name}", f"b/{name}", n=CONTEXT_LINES))
+    if not all(_is_fit_for_a_terminal(line) for line in patch):
+        return None
     return [part for line in patch for part in _whole(line)]
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as places count them, with their ends: form feeds and the like end none."""
+    return _LINE.findall(text)
+
+
+def _is_fit_for_a_terminal(line: str) -> bool:
+    """Whether a line can be shown as it is, which a patch program needs."""
+    inner = line.removesuffix("\n").removesuffix("\r").replace("\t", " ")
+    return inner.isprintable()
 
 
 def _whole(line: str) -> Iterator[str]:
