@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,18 @@ from shardlint.text import Library, Source
 DENSE, LARGE, EXPERTS = "Qwen/Qwen3-32B", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-235B-A22B"
 SPREAD = "meta-llama/Llama-3.3-70B-Instruct"
 LENGTH = "8192"
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "num_hidden_layers": 32,
+    "vocab_size": 128256,
+    "max_position_embeddings": 8192,
+    "torch_dtype": "bfloat16",
+}
 
 
 class NoFiles(Library):
@@ -106,3 +119,30 @@ def test_a_model_by_a_strange_name_is_quoted(tmp_path: Path, capsys: pytest.Capt
         (deployment,) = checking.read([source], NoFiles(), Settings()).deployments
         assert isinstance(deployment.model, Located)
         assert deployment.model.value == str(folder)
+
+
+@pytest.mark.parametrize("kind", ["command", "kubernetes"])
+@pytest.mark.parametrize("name", ["a\nrm -rf x", "a\x1b[2J", "--help"])
+def test_a_name_that_would_leave_its_place_is_in_no_manifest(
+    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = tmp_path / "models.json"
+    models.write_text(json.dumps({name: CONFIG}))
+    manifest = tmp_path / "compose.yaml"
+    command = json.dumps([f"--model={name}"])
+    manifest.write_text(f"services: {{chat: {{image: vllm/vllm-openai, command: {command}}}}}\n")
+    words = ["plan", str(manifest), "--models", str(models), "--hardware", "8xH100", "--emit", kind]
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert "is no name that can stand in a manifest" in printed.err
+    assert printed.out == ""
+
+
+def test_a_name_that_yaml_would_take_for_something_else_is_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = tmp_path / "models.json"
+    models.write_text(json.dumps({"null": CONFIG}))
+    words = ["plan", "null", "--models", str(models), "--hardware", "8xH100", "--emit", "kubernetes"]
+    assert main(words) == 0
+    assert '- "null"\n' in capsys.readouterr().out

@@ -52,7 +52,10 @@ class NotEmitted(ValueError):
 
 
 def emitted(kind: Kind, wanted: Wanted) -> str:
-    """The whole text. Raises NotEmitted where the kind cannot hold the layout."""
+    """The whole text. Raises NotEmitted where the kind cannot hold the layout, or no text can hold the names."""
+    for name in (wanted.model, wanted.card):
+        if not name.isprintable() or name.startswith("-"):
+            raise NotEmitted(f"{name!r} is no name that can stand in a manifest")
     return "\n".join(_MAKERS[kind](wanted)) + "\n"
 
 
@@ -191,7 +194,8 @@ def _indented(by: int, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _yaml(text: str) -> str:
-    return text if re.fullmatch(r"[A-Za-z][\w./-]*", text) else json.dumps(text)
+    """A scalar that is read as text: `true`, `null` or `1e3` would not be without quotes."""
+    return text if re.fullmatch(r"[A-Za-z][\w.-]*/[\w./-]+", text, re.ASCII) else json.dumps(text, ensure_ascii=False)
 
 
 # What all of them say
