@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from smoke_plans import DENSE
 
 MANIFEST = """\
@@ -26,7 +25,6 @@ spec:
 
 
 def test_the_processes_of_torchrun_share_the_ranks(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     (tmp_path / "four.yaml").write_text(MANIFEST)
     (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
     run = subprocess.run(

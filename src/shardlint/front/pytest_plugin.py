@@ -24,6 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--shardlint-hardware", metavar="SPEC", help="as `shardlint --hardware`")
     group.addoption("--shardlint-fail-on", choices=SEVERITIES, help="the least severity that fails (default: warning)")
     group.addoption("--shardlint-strict", action="store_true", help="fail too for what could not be checked")
+    group.addoption("--shardlint-smoke", action="store_true", help="try the layouts below the test paths by processes")
     parser.addini(SWITCH, "check the manifests below the test paths in every run", type="bool", default=False)
 
 
@@ -32,6 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from shardlint.front import pytest_session
 
         pytest_session.start(config)
+    if config.getoption("shardlint_smoke"):
+        from shardlint.front import pytest_smoke
+
+        pytest_smoke.start(config)
 
 
 @pytest.fixture(scope="session", name=SWITCH)
