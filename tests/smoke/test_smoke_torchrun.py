@@ -27,9 +27,9 @@ spec:
 def test_the_processes_of_torchrun_share_the_ranks(tmp_path: Path) -> None:
     (tmp_path / "four.yaml").write_text(MANIFEST)
     (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
+    torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-        + ["2", "-m", "shardlint", "smoke", "four.yaml", "--models", "models.json"],
+        [*torchrun, "-m", "shardlint", "smoke", "four.yaml", "--models", "models.json"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

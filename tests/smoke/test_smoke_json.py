@@ -1,0 +1,137 @@
+"""The JSON of a run is held against its published schema, and against that of an earlier run."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from smoke_plans import DENSE, EXPERTS, plan
+
+from shardlint.front.main import main
+from shardlint.smoke import Claim, SmokeResult
+from shardlint.smoke.claims import expected
+from shardlint.smoke.exchanges import Exchange, Mode, Timing, bus_factor, exchanges
+from shardlint.smoke.links import link_observations
+from shardlint.smoke.observations import Observation
+from shardlint.smoke.report import json_data, nccl_tests_split, text
+from shardlint.smoke.trial import Host
+
+SUM = Exchange("all-reduce", "tp", "layer", "decode", 1, 73, 8192)
+PREFILL = Exchange("all-reduce", "tp", "layer", "prefill", 2048, 73, 2**24)
+
+
+def _timing(exchange: Exchange, group: tuple[int, ...], microseconds: float, mode: Mode = "alone") -> Timing:
+    return Timing(exchange, group, mode, exchange.bytes, microseconds, 2 * microseconds)
+
+
+def _result(**otherwise: Any) -> SmokeResult:
+    of = plan(DENSE, tp=2, pp=2)
+    claims = tuple(
+        Claim(name, kind, of.group_of(kind, rank), rank, True)
+        for name, judges in expected(of).items()
+        for kind, rank in sorted(judges)
+    )
+    timings = (_timing(SUM, (0, 1), 20.0), _timing(SUM, (2, 3), 25.0), _timing(PREFILL, (0, 1), 700.0))
+    result = SmokeResult(of, claims, "", "nccl", "2.13.0", 1.5, hosts=(Host(0, "a"), Host(1, "b")), timings=timings)
+    return result._replace(**otherwise)
+
+
+def _schema() -> Any:
+    return json.loads(files("shardlint.report").joinpath("schemas/smoke-1.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        _result(),
+        _result(observations=(Observation("hostname", "error", "a", "why", "what"),), claims=(), timings=()),
+        SmokeResult(plan(EXPERTS, tp=2, dp=2), could_not_run="torch is not installed"),
+    ],
+)
+def test_every_end_of_a_run_fits_the_schema(result: SmokeResult) -> None:
+    data = json.loads(json.dumps(json_data(result, "Deployment/x")))
+    Draft202012Validator(_schema()).validate(data)
+    assert not Draft202012Validator(_schema()).is_valid({**data, "more": 1})
+
+
+def test_another_node_takes_a_result_as_it_was_sent() -> None:
+    result = _result(observations=(Observation("hostname", "warning", "a", "why", "what"),))
+    assert SmokeResult.from_json(result.plan, json.loads(json.dumps(result.to_json()))) == result
+
+
+def test_links_are_told_in_time_bandwidth_and_milliseconds_of_a_step() -> None:
+    lines = text(_result()).splitlines()
+    assert (
+        "      decode of 1 token: tp [2,3] all-reduce (layer) of 8 KiB: 25 us, 50 us, 0.328, 0.328; x 73 = 1.82 ms"
+        in lines
+    )
+    assert "      prefill: 51.1 ms per prefill step of 2048 tokens are spent in these exchanges" in lines
+    assert "bandwidth" not in lines[0]
+
+
+def test_bus_bandwidth_has_the_factors_of_nccl_tests() -> None:
+    eight = [bus_factor(operation, 8) for operation in ("all-reduce", "all-gather", "reduce-scatter", "send")]
+    assert eight == [1.75, 0.875, 0.875, 1.0]
+    assert _timing(PREFILL, tuple(range(8)), 1000.0).bus_bandwidth == pytest.approx(16.777216 * 1.75)
+
+
+def test_exchanges_are_counted_over_all_stages_and_purposes() -> None:
+    from shardlint.layout.traffic import Collective
+
+    made = [
+        Collective("all-reduce", "tp", "embedding", 0, 1, 4096),
+        Collective("all-reduce", "tp", "layer", 0, 6, 4096),
+        Collective("all-reduce", "tp", "layer", 1, 6, 4096),
+    ]
+    assert exchanges(made, 2, 100) == (
+        Exchange("all-reduce", "tp", "embedding, layer", "decode", 1, 13, 8192),
+        Exchange("all-reduce", "tp", "embedding, layer", "prefill", 100, 13, 819200),
+    )
+
+
+def test_a_group_that_falls_behind_is_named_on_gpus_soon_and_on_cpus_only_when_gross() -> None:
+    def of(microseconds: float) -> list[Timing]:
+        return [_timing(PREFILL, group, 1000.0) for group in ((0, 1), (2, 3))] + [
+            _timing(PREFILL, (4, 5), microseconds)
+        ]
+
+    assert not list(link_observations(of(1400.0), on_gpus=True))
+    (seen,) = link_observations(of(1500.0), on_gpus=True)
+    assert seen.message.startswith(
+        "all-reduce of tp [4,5]: 16777216 bytes in 1500 us (11.2 GB/s), 1.5 times the median"
+    )
+    assert not list(link_observations(of(20_000.0), on_gpus=False))
+    (seen,) = link_observations(of(30_000.0), on_gpus=False)
+    assert seen.name == "slow-group"
+
+
+def test_masks_of_nccl_tests_are_those_that_make_the_same_groups() -> None:
+    assert nccl_tests_split(((0, 1), (2, 3))) == '"DIV 2"'
+    assert nccl_tests_split(((0, 2), (1, 3))) == '"MOD 2"'
+    assert nccl_tests_split(((0, 2), (1, 3), (4, 6), (5, 7))) == '"MASK 0x5"'
+    assert nccl_tests_split(((0, 3), (1, 2))) == ""
+    assert 'nccl-tests for tp: NCCL_TESTS_SPLIT="DIV 2" mpirun -n 4 all_reduce_perf' in text(_result())
+
+
+def test_what_has_changed_since_an_earlier_run_is_told() -> None:
+    before = json.loads(json.dumps(json_data(_result())))
+    slower = (_timing(SUM, (0, 1), 40.0), _timing(SUM, (2, 3), 50.0), _timing(PREFILL, (0, 1), 710.0))
+    claims = tuple(claim._replace(ok=claim.name != "split-mlp") for claim in _result().claims)
+    lines = text(_result(claims=claims, timings=slower), before=before).splitlines()
+    assert [line for line in lines if line.startswith("since the earlier run")] == [
+        "since the earlier run, split-mlp: proven, now failed",
+        "since the earlier run, decode tp all-reduce layer alone: 22 us, now 45 us (2 times)",
+    ]
+
+
+def test_a_file_that_is_no_earlier_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve org/one -tp 2\n")
+    (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
+    (tmp_path / "old.json").write_text("{}")
+    words = ["smoke", str(tmp_path / "serve.sh"), "--models", str(tmp_path / "models.json")]
+    assert main([*words, "--compare", str(tmp_path / "old.json")]) == 2
+    assert "not the JSON of an earlier run" in capsys.readouterr().err
