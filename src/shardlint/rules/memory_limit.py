@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from shardlint.deployment import Container
+from shardlint.deployment import Container, NotTold, Told
 from shardlint.findings import Located, Problem, Rule, Undecided
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.placement import Placement
@@ -21,7 +21,7 @@ def applies(container: Container) -> bool:
 
 
 def judge(
-    container: Container, least_weights: Located[LowerBound], placement: Located[Placement]
+    container: Container, placement: Located[Placement], told: Told, least_weights: Located[LowerBound] | None = None
 ) -> Iterator[Problem | Undecided]:
     limit = container.memory_limit
     if not isinstance(limit, Located):
@@ -29,6 +29,9 @@ def judge(
             yield Undecided("memory_limit", limit)
         return
     ranks = placement.value.ranks_per_host or 1
+    yield from _pinned(limit, told, ranks)
+    if least_weights is None:
+        return
     weights = _on_host(least_weights.value, placement.value)
     if limit.value >= weights:
         return
@@ -42,6 +45,28 @@ def judge(
         help=(f"memory: {ROUNDED_TO_GIB * math.ceil(needed / GIB / ROUNDED_TO_GIB)}Gi",),
         certainty="estimate",
     )
+
+
+def _pinned(limit: Located[int], told: Told, ranks: int) -> Iterator[Problem]:
+    """What the flags keep in the host's memory for good, and nothing can drop."""
+    kept: list[tuple[str, float]] = []
+    for name, of_each_rank in (("swap_space", True), ("cpu_offload_gb", True), ("kv_offloading_size", False)):
+        try:
+            value = told.located(name)
+        except NotTold:
+            continue
+        if value is not None and value.span is not None and isinstance(value.value, (int, float)):
+            kept.append((f"--{name.replace('_', '-')}", value.value * (ranks if of_each_rank else 1)))
+    total = int(sum(size for _, size in kept) * GIB)
+    if total > limit.value:
+        flags = " and ".join(name for name, _ in kept)
+        yield Problem(
+            at=limit,
+            message=f"{flags} of {counted(ranks, 'rank')} keep {gib(total)} in the host's memory, and the container "
+            f"may use {gib(limit.value)}: it is killed while it starts",
+            sum=f"{gib(total)} > {gib(limit.value)}",
+            help=(f"memory: {ROUNDED_TO_GIB * math.ceil(total / GIB / ROUNDED_TO_GIB + 1)}Gi",),
+        )
 
 
 def _on_host(least: LowerBound, placement: Placement) -> int:

@@ -7,25 +7,27 @@ from collections.abc import Iterator
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Located, Maybe, Problem, Rule
 
-VARIABLES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+GLOO, NCCL = "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"
+ONE = Located(1, origin="default")
 
 
-def applies(nodes: Located[int], deployment: Deployment) -> bool:
-    return nodes.value > 1 and any(_host_network(launch) for launch in _processes(deployment))
+def applies(deployment: Deployment, nodes: Located[int] = ONE, nnodes: Located[int] = ONE) -> bool:
+    several = nodes.value > 1 or nnodes.value > 1
+    return several and any(_host_network(launch) for launch in _processes(deployment))
 
 
-def judge(nodes: Located[int], deployment: Deployment) -> Iterator[Problem]:
+def judge(deployment: Deployment, nodes: Located[int] = ONE, nnodes: Located[int] = ONE) -> Iterator[Problem]:
     processes = _processes(deployment)
-    told = {name: [launch for launch in processes if launch.env.get(name) is not None] for name in VARIABLES}
-    missing = [name for name in VARIABLES if len(told[name]) < len(processes)]
-    nowhere = [name for name in missing if not told[name]]
-    if len(nowhere) == len(VARIABLES):
-        yield _problem(processes, missing, nodes.value, "none of its pods is told by")
+    told = {name: [launch for launch in processes if launch.env.get(name) is not None] for name in (GLOO, NCCL)}
+    hosts = max(nodes.value, nnodes.value)
+    if not told[GLOO]:
+        missing = [name for name in (GLOO, NCCL) if not told[name]]
+        yield _problem(processes, missing, hosts, "no process of it is told by")
         return
-    partly = [name for name in missing if told[name]]
+    partly = [name for name in (GLOO, NCCL) if 0 < len(told[name]) < len(processes)]
     lacking = [launch for launch in processes if any(launch not in told[name] for name in partly)]
     if lacking:
-        yield _problem(lacking, partly, nodes.value, f"{_which(lacking)} not told, as others are, by", told[partly[0]])
+        yield _problem(lacking, partly, hosts, f"{_which(lacking)} not told, as others are, by", told[partly[0]])
 
 
 def _problem(
@@ -38,7 +40,7 @@ def _problem(
         message=f"the {nodes} nodes of the server use their hosts' network, and {who} {' and '.join(names)} which "
         "interface to use: where a host has several, the ranks wait for each other on different ones",
         sum=f"{nodes} nodes",
-        help=tuple(f"{name}={_value(written) or 'eth0'} in every pod" for name in names),
+        help=tuple(f"{name}={_value(written) or 'eth0'} in every one" for name in names),
         related=((written, "the interface that the others use"),) if isinstance(written, Located) else (),
     )
 
@@ -63,4 +65,4 @@ def _host_network(launch: Launch) -> Located[bool] | None:
     return launch.container.host_network if launch.container is not None else None
 
 
-RULE = Rule("SL810", "unnamed-interface", "nccl-net", "warning", "hangs", judge, applies)
+RULE = Rule("SL810", "unnamed-interface", "nccl-net", "warning", "hangs", judge, applies, engines=("vllm", "sglang"))
