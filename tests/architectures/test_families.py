@@ -11,7 +11,7 @@ from shardlint.architectures import Row, Rows, known_pieces, rows_of
 from shardlint.architectures.families import FAMILIES, KINDS, encoders
 from shardlint.architectures.families.experts import minimax_m3
 from shardlint.architectures.families.with_tower import WithTower
-from shardlint.architectures.model import Model
+from shardlint.architectures.model import Missing, Model
 from shardlint.facts import Geometry
 from shardlint.facts.geometry import read
 from shardlint.findings import Located, Unknown
@@ -484,3 +484,10 @@ def test_an_embedder_is_its_language_model_without_the_head(ending: str) -> None
     assert [row.name for row in speaking.weights if row not in found.weights] == ["lm_head"]
     assert found.caches == speaking.caches
     assert isinstance(rows_of(geometry("NewModel")), Unknown)
+
+
+def test_a_number_beyond_any_model_is_none() -> None:
+    model = Model(geometry(linear_num_value_heads=10**400, pattern=[1, 10**400]))
+    with pytest.raises(Missing, match="linear_num_value_heads"):
+        model.odd_number("linear_num_value_heads")
+    assert model.numbers("pattern") == [1]

@@ -10,6 +10,8 @@ from shardlint.facts.class_defaults import class_of
 from shardlint.findings import Located, Unknown
 
 MOST_LAYERS = 10_000
+LARGEST_NUMBER = 10**9
+"""A config.json may hold any; products of larger ones are no sizes of a model and beyond any float."""
 """More layers than any model has: a config that says so is not believed."""
 
 
@@ -89,7 +91,7 @@ class Model:
     def odd_number(self, key: str, default: int | None = None) -> int:
         """Such a key where it must be a whole number."""
         value = self.odd(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_NUMBER:
             raise Missing(f"the config of {self.geometry.model_id} does not tell {key}")
         return value
 
@@ -101,7 +103,7 @@ class Model:
     def part_number(self, part: str, key: str) -> int:
         """A whole number above 0 that stands in a part of the text config of its own."""
         value = self.part(part).get(key)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_NUMBER:
             raise Missing(f"the config of {self.geometry.model_id} does not tell {part}.{key}")
         return value
 
@@ -112,4 +114,6 @@ class Model:
     def numbers(self, key: str) -> Sequence[int]:
         """Such a key where it is a list of whole numbers; empty where absent."""
         value = self.odd(key, ())
-        return [item for item in value if isinstance(item, int)] if isinstance(value, (list, tuple)) else ()
+        if not isinstance(value, (list, tuple)):
+            return ()
+        return [item for item in value if isinstance(item, int) and abs(item) <= LARGEST_NUMBER]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shardlint.architectures.model import Missing
+from shardlint.architectures.model import LARGEST_NUMBER, Missing
 from shardlint.facts import Geometry
 from shardlint.facts.class_defaults import ConfigClass, class_of
 from shardlint.facts.geometry import NOTHING
@@ -40,7 +40,7 @@ class Part:
     def number(self, key: str, default: int | None = None) -> int:
         """Such a value where it must be a whole number of at least 1."""
         value = self.odd(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_NUMBER:
             raise Missing(f"the config of {self.model_id} does not tell {key} of its {self.name}")
         return value
 
