@@ -146,3 +146,8 @@ def test_a_name_that_yaml_would_take_for_something_else_is_quoted(
     words = ["plan", "null", "--models", str(models), "--hardware", "8xH100", "--emit", "kubernetes"]
     assert main(words) == 0
     assert '- "null"\n' in capsys.readouterr().out
+
+
+def test_without_a_layout_that_works_there_is_nothing_to_choose(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", LARGE, "--hardware", "1xH100", "--emit", "command"]) == 2
+    assert "no layout works on these GPUs" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def made_for(deployment: Deployment, library: DiskLibrary, settings: Settings, o
     """The plan for one deployment. Raises CannotRun where it cannot be made."""
     trial = Trial(with_length(deployment, options.max_model_len), library, settings)
     facts = trial.facts({})
-    if not facts.engine.judged:
+    if not facts.engine.laid_out:
         raise CannotRun(f"layouts of {facts.engine.label} are read and not judged")
     machines = machines_of(facts, settings)
     found = plan(trial, machines, objective_of(options), options.requests or 1)
@@ -103,6 +103,8 @@ def objective_of(options: Options) -> Objective:
 def emit(made: Made, options: Options) -> str:
     """The manifest of the layout that was chosen. Raises CannotRun where there is none."""
     ranked, facts = made.plan.ranked, made.facts
+    if not ranked:
+        raise CannotRun("no layout works on these GPUs; without --emit the plan says why")
     if options.choose > len(ranked):
         raise CannotRun(f"--choose {options.choose}: {len(ranked)} layouts work on these GPUs")
     model, length, cards = facts.deployment.model, facts.context_length, facts.accelerators
