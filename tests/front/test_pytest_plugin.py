@@ -169,6 +169,32 @@ def test_every_deployment_is_an_item_whose_failure_is_the_report(each_pytest: Pr
     assert not list(cases["deploy.wrong.yaml::Deployment/fine"].iter("property"))
 
 
+def test_a_finding_in_another_file_fails_the_deployment_that_it_is_about(project: Project) -> None:
+    project.write(
+        {
+            "deploy/serve.sh": "vllm serve --config flags.yaml\n",
+            "deploy/flags.yaml": "model: Qwen/Qwen3-8B\ntensor-parallel-size: 3\n",
+        }
+    )
+    done = project.run("--shardlint")
+    assert done.items() == {"deploy/serve.sh::serve.sh": "FAILED"}, done.out
+    assert project.checked("deploy").replace("of 2 files", "of 1 file") in done.out
+
+
+def test_what_an_overlay_changes_is_one_item(project: Project) -> None:
+    patch = "[{op: replace, path: /spec/template/spec/containers/0/args/1, value: --tensor-parallel-size=1}]"
+    project.write(
+        {
+            "base/kustomization.yaml": "resources: [chat.yaml]\n",
+            "base/chat.yaml": manifest(2),
+            "over/kustomization.yaml": f"resources: [../base]\npatches: [{{target: {{kind: Deployment}}, patch: '{patch}'}}]\n",
+        }
+    )
+    done = project.run("--shardlint")
+    assert done.items() == {"over/kustomization.yaml::Deployment/chat": "FAILED"}, done.out
+    assert "base/chat.yaml:15:31: warning[SL802 idle-gpus]" in done.out
+
+
 def test_the_fixture_checks_one_layout_without_the_switch(each_pytest: Project) -> None:
     each_pytest.write(
         {
@@ -202,14 +228,14 @@ import os
 from pathlib import Path
 from shardlint.front import pytest_session
 
-judge_all = pytest_session.judge_all
+judge_each = pytest_session.judge_each
 
 def counting(readings, *rest):
     with (Path(__file__).parent / "passes").open("a") as passes:
         passes.write(f"{os.getpid()} {len(readings)}\\n")
-    return judge_all(readings, *rest)
+    return judge_each(readings, *rest)
 
-pytest_session.judge_all = counting
+pytest_session.judge_each = counting
 """,
         }
     )

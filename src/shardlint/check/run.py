@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from shardlint.check.facts import DeploymentFacts, FileFacts
 from shardlint.check.ignoring import is_settled, split
@@ -35,19 +36,19 @@ def check(sources: Iterable[Source], library: Library, settings: Settings) -> Re
 
 def judge_all(readings: Sequence[FileReading], library: Library, settings: Settings) -> Report:
     """The second half of `check`: files that are read already, judged."""
+    reports = list(judge_each(readings, library, settings))
+    return Report(*(tuple(chain.from_iterable(parts)) for parts in zip(*reports, strict=True))) if reports else Report()
+
+
+def judge_each(readings: Sequence[FileReading], library: Library, settings: Settings) -> Iterator[Report]:
+    """The same, a report for each file: on its deployments, wherever what they are made of stands."""
     wanted = [rule for rule in settings.registry.rules if settings.wants(rule)]
-    shown: list[Finding] = []
-    covered: list[Finding] = []
-    missed: list[NotChecked] = []
+    unheard = [rule for rule in settings.registry.rules if rule not in wanted]
     shared = Shared()
     for reading in readings:
-        findings, not_checked = _judged(reading, wanted, library, settings, shared)
-        missed += not_checked
-        unheard = [rule for rule in settings.registry.rules if rule not in wanted]
-        kept, ignored = _weighed(reading, findings, wanted, unheard, not_checked, library)
-        shown += kept
-        covered += ignored
-    return _report(readings, shown, covered, missed)
+        findings, missed = _judged(reading, wanted, library, settings, shared)
+        shown, ignored = _weighed(reading, findings, wanted, unheard, missed, library)
+        yield _report([reading], shown, ignored, missed)
 
 
 def _judged(

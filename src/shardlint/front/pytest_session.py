@@ -13,8 +13,8 @@ import pytest
 
 from shardlint import engines
 from shardlint.check import RuleFailed, Settings
-from shardlint.check.reading import FileReading, read_file
-from shardlint.check.run import judge_all
+from shardlint.check.reading import FileReading, read_file, without_parts
+from shardlint.check.run import judge_each
 from shardlint.deployment import Deployment
 from shardlint.findings import Report, Severity
 from shardlint.front.commands import file_findings, settings_of, threshold, with_project_settings
@@ -99,6 +99,18 @@ class Session:
             return ManifestFile.from_parent(parent, path=file_path, run=self)
         return None
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """What stands in one file and is made or completed by another is one deployment, and so one item."""
+        read = {item.file: item.file.reading for item in items if isinstance(item, ManifestItem)}
+        kept = without_parts([reading for reading in read.values() if reading])
+        for file, reading in zip((file for file, reading in read.items() if reading), kept, strict=True):
+            file.reading = reading
+        parts = [item for item in items if isinstance(item, ManifestItem) and item.is_part]
+        if parts:
+            config.hook.pytest_deselected(items=parts)
+            items[:] = [item for item in items if item not in parts]
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._items = [item for item in session.items if isinstance(item, ManifestItem)]
 
@@ -124,12 +136,16 @@ class Session:
             return failure
 
     def _judge(self) -> Mapping[Key, Report]:
-        files = list(dict.fromkeys(item.file for item in self._items))
-        whole = judge_all([file.reading for file in files if file.reading], self.world.library, self.world.settings)
-        undecodable = file_findings([problem for file in files for problem in file.found.problems], self.world.settings)
-        notes = (note for file in files for note in file.found.notes)
-        whole = whole._replace(findings=(*whole.findings, *undecodable), files=(*whole.files, *notes))
-        return _by_item(whole)
+        files = [file for file in dict.fromkeys(item.file for item in self._items) if file.reading]
+        readings = [file.reading for file in files if file.reading]
+        judged = zip(files, judge_each(readings, self.world.library, self.world.settings), strict=True)
+        unread = {(item.file.shown, ""): self._unread(item.file) for item in self._items if not item.file.reading}
+        read = {(file.shown, name): part for file, whole in judged for name, part in _by_deployment(whole).items()}
+        return {**unread, **read}
+
+    def _unread(self, file: ManifestFile) -> Report:
+        """What is wrong with a file that has no text."""
+        return Report(tuple(file_findings(file.found.problems, self.world.settings)), files=tuple(file.found.notes))
 
     def text(self, item: ManifestItem, report: Report) -> str:
         """The report on one item, as `shardlint check` prints it."""
@@ -148,27 +164,22 @@ def _not_checked(report: Any) -> Iterator[int]:
         yield from (int(value) for name, value in report.user_properties if name == NOT_CHECKED)
 
 
-def _by_item(whole: Report) -> Mapping[Key, Report]:
-    """The report in parts; what concerns a file has no deployment."""
-    findings = _grouped(whole.findings, lambda finding: (finding.path, finding.deployment))
-    ignored = _grouped(whole.ignored, lambda finding: (finding.path, finding.deployment))
-    missed = _grouped(whole.not_checked, lambda missed: (missed.path, missed.deployment))
-    deployments = _grouped(whole.deployments, lambda deployment: (deployment.at.path, deployment.name))
-    notes = _grouped(whole.files, lambda note: (note.path, ""))
+def _by_deployment(whole: Report) -> Mapping[str, Report]:
+    """The report on a file in parts; what concerns the file itself has no deployment."""
+    findings = _grouped(whole.findings, lambda finding: finding.deployment)
+    ignored = _grouped(whole.ignored, lambda finding: finding.deployment)
+    missed = _grouped(whole.not_checked, lambda missed: missed.deployment)
+    deployments = _grouped(whole.deployments, lambda deployment: deployment.name)
     return {
-        key: Report(
-            findings.get(key, ()),
-            ignored.get(key, ()),
-            missed.get(key, ()),
-            notes.get((key[0], ""), ()),
-            deployments.get(key, ()),
+        name: Report(
+            findings.get(name, ()), ignored.get(name, ()), missed.get(name, ()), whole.files, deployments.get(name, ())
         )
-        for key in {**findings, **ignored, **missed}
+        for name in {**findings, **ignored, **missed}
     }
 
 
-def _grouped(things: Iterable[T], key: Callable[[T], Key]) -> dict[Key, tuple[T, ...]]:
-    groups: dict[Key, list[T]] = {}
+def _grouped(things: Iterable[T], key: Callable[[T], str]) -> dict[str, tuple[T, ...]]:
+    groups: dict[str, list[T]] = {}
     for thing in things:
         groups.setdefault(key(thing), []).append(thing)
     return {name: tuple(group) for name, group in groups.items()}
@@ -238,6 +249,12 @@ class ManifestItem(pytest.Item):
     def subject(self) -> str:
         """The deployment's name as findings have it."""
         return self.deployment.name if self.deployment else ""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the deployment is judged where another file makes it."""
+        reading = self.file.reading
+        return self.deployment is not None and (reading is None or self.deployment not in reading.deployments)
 
     def runtest(self) -> None:
         run = self.file.run
