@@ -98,6 +98,13 @@ def _steps(prefill_tokens: int) -> tuple[tuple[Phase, int], ...]:
     return ("decode", 1), ("prefill", prefill_tokens)
 
 
+def best_known(timings: Iterable[Timing]) -> Mapping[Exchange, list[Timing]]:
+    """Of each exchange the timings of all groups by themselves; where none was, those of all groups at once."""
+    grouped = by_exchange(timings)
+    exchanges = dict.fromkeys(exchange for exchange, _mode in grouped)
+    return {each: grouped.get((each, "alone")) or grouped[each, "together"] for each in exchanges}
+
+
 def by_exchange(timings: Iterable[Timing]) -> Mapping[tuple[Exchange, Mode], list[Timing]]:
     """The timings of all groups of a class beside each other."""
     found: dict[tuple[Exchange, Mode], list[Timing]] = {}

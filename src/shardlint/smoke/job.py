@@ -76,6 +76,8 @@ class Job(NamedTuple):
     exchanges: tuple[Exchange, ...] = ()
     repetitions: int = 0
     """How often each exchange is timed."""
+    alone: bool = True
+    """Each group is timed by itself too, not only with all others of its class."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; `from_json` takes it back."""

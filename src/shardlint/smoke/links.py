@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from shardlint.smoke.exchanges import Exchange, Timing, by_exchange
+from shardlint.smoke.exchanges import Exchange, Timing, best_known
 from shardlint.smoke.observations import Observation
 
 GROSS = 8.0
@@ -20,8 +20,8 @@ LEAST_BYTES = 2**16
 
 def link_observations(timings: Sequence[Timing], on_gpus: bool) -> Iterator[Observation]:
     """Groups that fall behind those of their class; between processes of CPUs only grossly, and classes too."""
-    alone = [timing for timing in timings if timing.mode == "alone"]
-    for (exchange, _mode), of_class in by_exchange(alone).items():
+    known = best_known(timings)
+    for exchange, of_class in known.items():
         for timing in of_class:
             others = median([other.median_us for other in of_class if other is not timing] or [timing.median_us])
             if timing.median_us > ODD * others if on_gpus else _is_gross(timing.median_us, others):
@@ -29,12 +29,12 @@ def link_observations(timings: Sequence[Timing], on_gpus: bool) -> Iterator[Obse
                 message = f"{_named(timing)}, {times:.1f} times the median of the other groups of its class"
                 yield _slow(message, exchange)
     if not on_gpus:
-        yield from _slow_classes(alone)
+        yield from _slow_classes([timing for of_class in known.values() for timing in of_class])
 
 
-def _slow_classes(alone: Sequence[Timing]) -> Iterator[Observation]:
+def _slow_classes(timings: Sequence[Timing]) -> Iterator[Observation]:
     """All groups of a class behind those of another: on one CPU all ways are alike, so a network lies between."""
-    large = [timing for timing in alone if timing.bytes >= LEAST_BYTES]
+    large = [timing for timing in timings if timing.bytes >= LEAST_BYTES]
     speeds: dict[str, list[float]] = {}
     for timing in large:
         speeds.setdefault(timing.exchange.kind, []).append(timing.bus_bandwidth)

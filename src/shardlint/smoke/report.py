@@ -8,7 +8,7 @@ from typing import Any
 
 from shardlint._version import __version__
 from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
-from shardlint.smoke.exchanges import Timing, by_exchange
+from shardlint.smoke.exchanges import Timing, best_known, by_exchange
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.result import Claim, SmokeResult
 from shardlint.smoke.trial import places
@@ -157,15 +157,16 @@ def _members(group: tuple[int, ...]) -> str:
 def _timing_lines(result: SmokeResult) -> Iterator[str]:
     """A line for each exchange: its slowest group, alone and with all of its class; then what a step takes."""
     grouped = by_exchange(result.timings)
-    alone = [(exchange, timings) for (exchange, mode), timings in grouped.items() if mode == "alone"]
-    if not alone:
+    known = best_known(result.timings)
+    if not known:
         return
     judged = "" if result.backend == "nccl" else " (between processes of a CPU: their speed says nothing of GPUs)"
     yield f"links: the slowest group of each class; median, 99th percentile, GB/s of algorithm and bus{judged}"
-    for exchange, timings in alone:
+    for exchange, timings in known.items():
         slowest = max(timings, key=lambda timing: timing.median_us)
         together = grouped.get((exchange, "together"), [])
         beside = f", {max(each.median_us for each in together):.0f} us with all groups at once" if together else ""
+        beside = ", all groups at once" if timings is together else beside
         cut = f" cut to {_bytes(slowest.bytes)}" if slowest.bytes < 0.9 * exchange.bytes else ""
         yield (
             f"      {exchange.phase} of {_number(exchange.tokens, 'token')}: {exchange.kind} {_members(slowest.group)} "
@@ -174,7 +175,7 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
             f"x {exchange.times} = {slowest.step_ms:.3g} ms"
         )
     for phase in ("decode", "prefill"):
-        of_phase = [timings for exchange, timings in alone if exchange.phase == phase]
+        of_phase = [timings for exchange, timings in known.items() if exchange.phase == phase]
         milliseconds = sum(max(timing.step_ms for timing in timings) for timings in of_phase)
         what = "per token" if phase == "decode" else f"per prefill step of {of_phase[0][0].exchange.tokens} tokens"
         yield f"      {phase}: {milliseconds:.3g} ms {what} are spent in these exchanges"

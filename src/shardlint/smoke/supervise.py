@@ -122,6 +122,7 @@ class _Node:
             trial.deadline_seconds,
             trial.exchanges,
             trial.repetitions,
+            backend == "nccl" or trial.level == "full",
         )
 
     def _lines(self) -> list[Line]:
