@@ -70,8 +70,8 @@ class DeploymentFacts:
         answer: Maybe[Any] | None = self.answer(name)
         return answer
 
-    @cached_property
-    def told(self) -> Told:
+    @property
+    def told(self) -> Told:  # kept, it would point back to these facts, and wait for the garbage collector
         """All knobs, flags and facts by name, for conditions that ask for one after the other."""
         return Told(self._option, self.deployment.env, self.engine.environment)
 
@@ -303,7 +303,14 @@ class DeploymentFacts:
             (launch, DeploymentFacts(read, self._library, self._settings, self.of_file, self._shared).told)
             for launch in server.others
             if engines.recognise(launch, among) == server.engine
-            for read in (engines.read(server._replace(primary=launch, others=()), among, vllm=self._settings.vllm, upgrade=self._settings.upgrade),)
+            for read in (
+                engines.read(
+                    server._replace(primary=launch, others=()),
+                    among,
+                    vllm=self._settings.vllm,
+                    upgrade=self._settings.upgrade,
+                ),
+            )
         ]
         return tuple(found) or None
 
