@@ -64,14 +64,17 @@ def test_a_stage_tells_what_is_wrong_with_what_it_receives() -> None:
     lost_residual = Deviation("residual", (0,), False)
     dropped_layer = Deviation("layers", (2,), (0, 2))
     wrong_order = (Deviation("layers", (4,), (3, 6)), Deviation("layers", (5,), (0, 3)))
-    result = run(plan(DENSE, lost_residual, dropped_layer, *wrong_order, pp=2, dp=3))
+    not_added = Deviation("residual-added", (6,), False)
+    result = run(plan(DENSE, lost_residual, dropped_layer, *wrong_order, not_added, pp=2, dp=4))
     assert (result.exit_code, result.failed) == (1, ("stage-hand-off", "all-layers", "replicas"))
     messages = _messages(result, "stage-hand-off")
     assert messages[1].startswith("not what the first 3 layers give; residual: ")
     assert "hidden_states" not in messages[1]
     assert messages[3] == "these are the tensors after 2 layers, and 3 are planned up to here"
     assert messages[5].startswith("not what the first 3 layers give; hidden_states: ")
-    assert sorted(_messages(result, "all-layers")) == [1, 3, 5]
+    assert "hidden_states: " in messages[7]
+    assert "residual: " in messages[7]
+    assert sorted(_messages(result, "all-layers")) == [1, 3, 5, 7]
 
 
 def test_a_lost_slice_of_one_rank_is_seen_in_all_of_its_group() -> None:

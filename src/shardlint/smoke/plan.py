@@ -56,10 +56,10 @@ class Deviation(NamedTuple):
     that it attends to; `stripe` of the tokens that it keeps for decode context parallelism; `log-sum-exp` False: it
     calls its part as heavy as any other; `chunks` the token numbers that it takes of a prefill; `vocabulary`
     (start, stop) of its rows; `padding` False: padded logits are kept; `experts` (start, stop) that it holds;
-    `slice` of a tensor that it hands over; `layers` (start, stop); `residual` False: zeros are handed over in its
-    place; `flips` the repetitions in which its sum is disturbed; `allocation` (weights, KV cache) in bytes; `seed` of
-    the weights; `groups-<kind>` the table of groups that is made; `end` (check, signal): the rank gets that signal as
-    the check begins, or raises where it is "".
+    `slice` of a tensor that it hands over; `layers` (start, stop); `residual-added` False: what a layer gives takes
+    the place of the sum; `residual` False: zeros are handed over in its place; `flips` the repetitions in which its
+    sum is disturbed; `allocation` (weights, KV cache) in bytes; `seed` of the weights; `groups-<kind>` the table of
+    groups that is made; `end` (check, signal): the rank gets that signal as the check begins, or raises where it is "".
     """
 
     what: str

@@ -121,6 +121,8 @@ def _experts(geometry: Geometry, sizes: Sizes) -> Experts | None:
     if not number or not 0 < per_token <= number or name is None:
         return None
     width, ways = _count(geometry, name), 1 if sizes.enable_expert_parallel else sizes.expert_group_size
+    if width % ways:
+        return None
     return Experts(number, per_token, Scaled(name, width, scaled(width, ways, MOST_EXPERT_WIDTH)))
 
 

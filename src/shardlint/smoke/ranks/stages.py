@@ -23,9 +23,9 @@ class State(NamedTuple):
     hidden_states: Tensor
     residual: Tensor
 
-    def normed(self) -> tuple[Tensor, Tensor]:
+    def normed(self, added: bool = True) -> tuple[Tensor, Tensor]:
         """The new residual, and the input of the next block (the remainder stands for the norm)."""
-        residual = self.residual + self.hidden_states
+        residual = self.residual + self.hidden_states if added else self.hidden_states
         return residual, residual.remainder(7) - 3
 
 
@@ -37,8 +37,9 @@ def all_layers(net: Network) -> None:
     unsplit = _unsplit(share)
     state = _take_over(share, unsplit) if stage > 0 else unsplit[0]
     net.begin("all-layers")
+    added = plan.deviation("residual-added", net.rank, True)
     for layer in range(*plan.deviation("layers", net.rank, plan.stages[stage])):
-        residual, x = state.normed()
+        residual, x = state.normed(added)
         state = State(net.sum("tp", share.part(share.mlp(layer), x)), residual)
     net.result(*state)
     if stage + 1 < len(plan.stages):
