@@ -22,11 +22,11 @@ Finds bad GPU layouts in the manifests of LLM servers before they cost a GPU hou
 commands:
   check PATH...     say what is wrong (this is what `shardlint PATH...` does)
   inspect PATH...   show what was read, and what the files do not tell
-  smoke PATH...     run the layout of one deployment on this host, before any weight is loaded
-  model ID_OR_DIR   show the numbers of one model, and how it can be split
   show PATH...      draw the layout of one deployment, with its numbers and their sums
   plan MODEL_OR_FILE
                     list the layouts that would serve a model on given GPUs, the best first
+  smoke PATH...     run the layout of one deployment by processes, before any weight is loaded
+  model ID_OR_DIR   show the numbers of one model, and how it can be split
   models add ID...  keep what a hub says of a model: config.json and the sizes of its weights
   models list PATH  show which deployment serves which model, and from where its numbers are known
   explain RULE      print the page of one rule, by code or name
@@ -43,6 +43,7 @@ DESCRIPTIONS = {
     "model": "Shows the geometry of a model with the place of every number, its parameters and bytes by part,\n"
     "its KV cache, and which tensor and pipeline parallel sizes are legal, with the reason for each that is not.",
     "show": "Draws the layout of one deployment: nodes, GPUs, ranks, groups; and says what each GPU holds and sends.",
+    "models": "Keeps what a hub says of models in the project, and shows from where each model's numbers are known.",
     "plan": "Lists every layout of TP, PP, DP, EP and DCP that a model, or the model of a manifest, can have on given\n"
     "GPUs: what works, the best for an objective first, with what it holds; and what does not, with the reason.",
     "explain": "Prints the page of one rule: what happens, why, when it is quiet, and its test cases.",
@@ -114,7 +115,7 @@ def _parser(command: str) -> _Parser:
         parser.add_argument(
             "--render",
             action="store_true",
-            help="run helm, kustomize or kubectl on the charts and kustomizations there",
+            help="have helm, kustomize or kubectl render the charts and kustomizations of the paths, and read that",
         )
     if command == "inspect":
         _add_hardware(parser)
@@ -127,12 +128,24 @@ def _parser(command: str) -> _Parser:
 
 
 def _models_parser() -> _Parser:
-    parser = _Parser(prog="shardlint models", epilog=MODELS_EXIT_CODES, allow_abbrev=False)
+    parser = _Parser(
+        prog="shardlint models", description=DESCRIPTIONS["models"], epilog=MODELS_EXIT_CODES, allow_abbrev=False
+    )
     actions = parser.add_subparsers(dest="action", required=True, metavar="add|list")
-    add = actions.add_parser("add", help="keep what a hub says of a model, in .shardlint/models", allow_abbrev=False)
+    add = actions.add_parser(
+        "add",
+        help="keep what a hub says of a model, in .shardlint/models",
+        description="Writes config.json, its side files and the sizes of the weights to .shardlint/models.",
+        allow_abbrev=False,
+    )
     add.add_argument("ids", metavar="ID[@REVISION]", nargs="+", help="such as Qwen/Qwen3-8B; HF_ENDPOINT names the hub")
     add.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="how long a hub may take (default: 3.5)")
-    shown = actions.add_parser("list", help="show from where each model's numbers are known", allow_abbrev=False)
+    shown = actions.add_parser(
+        "list",
+        help="show from where each model's numbers are known",
+        description="Shows which deployment serves which model, and from where its numbers are known.",
+        allow_abbrev=False,
+    )
     shown.add_argument("--format", choices=FORMATS, default="text", help=FORMAT)
     _add_paths(shown)
     _add_models(shown)
@@ -167,7 +180,12 @@ def _add_machines(parser: _Parser) -> None:
     parser.add_argument("--hardware", metavar="SPEC", help="the same in one word: 2x8xH100:80")
     parser.add_argument("--max-model-len", metavar="N", type=_count, help="tokens of a request (default: the model's)")
     parser.add_argument("--requests", metavar="N", type=_count, help="how many of them at once (default: 1)")
-    parser.add_argument("--objective", choices=("fits", "latency", "throughput"), default="fits", help="what to prefer")
+    parser.add_argument(
+        "--objective",
+        choices=("fits", "latency", "throughput"),
+        default="fits",
+        help="what to prefer: plainly what holds the model (the default), quick answers, or many",
+    )
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the file holds several")
     parser.add_argument("--all", action="store_true", help="show every layout that works, not the first five")
     parser.add_argument("--emit", choices=EMITTED, help="write a script or a manifest that starts a layout instead")
@@ -223,7 +241,7 @@ def _add_judgement(parser: _Parser) -> None:
     parser.add_argument(
         "--select", metavar="RULES", type=_words, help="only these codes, names, groups (SL1) or families"
     )
-    parser.add_argument("--ignore", metavar="RULES", type=_words, help="not these")
+    parser.add_argument("--ignore", metavar="RULES", type=_words, help="not these (codes, names, groups or families)")
     parser.add_argument("--fail-on", choices=SEVERITIES, help="the least severity for exit code 1 (default: warning)")
     parser.add_argument("--strict", action="store_true", help="exit code 1 too for what could not be checked")
     parser.add_argument(

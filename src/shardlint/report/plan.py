@@ -86,9 +86,9 @@ def _as_dict(layout: LayoutLine) -> dict[str, Any]:
 
 def plan_text(report: PlanReport, colour: bool, shown: int | None = SHOWN) -> Iterator[str]:
     """The lines of `shardlint plan`; `shown` bounds the layouts, None shows all."""
-    length = "its own length" if report.max_model_len is None else f"{report.max_model_len} tokens"
+    length = "the model's length" if report.max_model_len is None else f"{report.max_model_len} tokens"
     yield paint(f"{plain(report.model)} on {plain(report.hardware)}, {plain(report.engine)}", "strong", colour)
-    yield f"objective: {report.objective}; at least {report.requests} at once, each of {length}"
+    yield f"objective: {report.objective}; requests of {length}, at least {report.requests} at once"
     yield ""
     if not report.layouts:
         yield "no layout works on these GPUs"
