@@ -20,7 +20,9 @@ from shardlint.smoke import Plan, SmokeResult, Trial, run, trial
 from shardlint.smoke.job import Seat, launched_seat
 from shardlint.smoke.nodes import call
 from shardlint.smoke.plan import Deviation
+from shardlint.smoke.records import Ready
 from shardlint.smoke.report import first_cause, headline
+from shardlint.smoke.supervise import Judge
 from shardlint.smoke.surroundings import Surroundings
 
 pytestmark = pytest.mark.usefixtures("room")
@@ -116,19 +118,31 @@ def test_what_one_node_sees_of_its_host_all_nodes_say() -> None:
     assert not one.claims
 
 
+def test_releases_that_differ_between_nodes_are_told(tmp_path: Path) -> None:
+    (first, _second) = _trials()
+    with Judge(plan(DENSE, tp=2), first, tmp_path) as judge:
+        judge.around[1] = HERE._replace(host="host1")
+        judge.ready = {0: Ready("2.9.0", 8, "2.27.7"), 1: Ready("2.9.0", 8, "2.28.9")}
+        assert [seen.message for seen in judge.versions()] == ["nccl is 2.27.7 on host0, 2.28.9 on host1"]
+
+
 def test_surroundings_alone_are_looked_at_without_a_rank() -> None:
     one, two = _run([plan(DENSE, tp=2, pp=2)] * 2, _trials(level="pre"))
     assert (one.exit_code, two.exit_code, one.claims, one.backend) == (0, 0, (), "")
     assert one.seconds < 5
 
 
-def test_a_stranger_at_the_door_is_sent_away() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [b"GET / HTTP/1.1\r\n\r\n", b'{"say": "hello", "node": 1}\n', b'{"say": "hello", "node": 1, "around": {"x": 1}}\n'],
+)
+def test_a_stranger_at_the_door_is_sent_away(words: bytes) -> None:
     trials = _trials(level="pre")
     with ThreadPoolExecutor(2) as pool:
         judged = pool.submit(run, plan(DENSE, tp=2), trials[0])
         line = call(trials[0].seat, time.monotonic() + 5)
         assert not isinstance(line, str)
-        line.connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        line.connection.sendall(words)
         assert line.connection.recv(1) == b""
         line.close()
         assert run(plan(DENSE, tp=2), trials[1]).exit_code == 0

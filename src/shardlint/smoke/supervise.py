@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from shardlint.smoke.crossing import crossings
 from shardlint.smoke.engine_groups import engine_groups
@@ -76,7 +76,7 @@ class _Node:
         self._open = ExitStack()
         self._limit = time.monotonic() + trial.deadline_seconds
 
-    def __enter__(self) -> _Node:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -228,6 +228,7 @@ class Judge(_Node):
         if self.trial.level == "pre" or any(seen.severity == "error" for seen in self.own_and_others()):
             return SmokeResult(self.plan, observations=tuple(self.seen), hosts=hosts)
         self._await_torch()
+        self.seen += self.versions()
         return self._composed(self._tried(store), tuple(self.seen), hosts)
 
     def own_and_others(self) -> list[Observation]:
@@ -254,6 +255,14 @@ class Judge(_Node):
                     raise _Cannot(f"node {node} left before its ranks were started")
             if not self._listen(self._limit):
                 raise _Cannot(f"torch was still being imported {AT_DEADLINE}")
+
+    def versions(self) -> Iterator[Observation]:
+        """Nodes with other releases of torch or NCCL may not understand each other."""
+        for what in ("torch", "nccl"):
+            found = {node: getattr(ready, what) for node, ready in sorted(self.ready.items())}
+            if len(set(found.values())) > 1:
+                said = ", ".join(f"{version or 'none'} on {self._name(node)}" for node, version in found.items())
+                yield Observation("versions", "warning", "", f"{what} is {said}", "one image on all nodes")
 
     def _tried(self, store: socket.socket | None) -> str:
         """Have the ranks started, and hear them to the end; why no more was awaited."""
@@ -314,6 +323,12 @@ class Judge(_Node):
         super()._own_record(record)
 
     def _message(self, line: Line, message: Message) -> None:
+        try:
+            self._take(line, message)
+        except (KeyError, TypeError, ValueError, AttributeError):  # not what a supervisor says
+            line.close()
+
+    def _take(self, line: Line, message: Message) -> None:
         node = next((node for node, known in self.lines.items() if known is line), None)
         if node is None:
             self._introduce(line, message)
