@@ -55,7 +55,7 @@ def test_a_manifest_brings_its_model_its_length_and_its_gpus(
     manifest.write_text(MANIFEST.format(model=MODEL))
     code, out, err = run(str(manifest), "--gpus", "L40S:4", capsys=capsys)
     assert (code, err) == (0, "")
-    assert "each of 8192 tokens" in out
+    assert "requests of 8192 tokens, at least 1 at once" in out
     assert "--tensor-parallel-size 3" not in out
 
 
