@@ -63,4 +63,4 @@ def _advice(loading: Estimate) -> str:
     return f"startupProbe with periodSeconds: {PERIOD_SECONDS} and failureThreshold: {failures}"
 
 
-RULE = Rule("SL807", "impatient-probe", "probes", "warning", "misbehaves", judge, applies)
+RULE = Rule("SL807", "impatient-probe", "probes", "warning", "misbehaves", judge, applies, engines=("vllm", "sglang"))

@@ -76,4 +76,6 @@ def _on_host(least: LowerBound, placement: Placement) -> int:
     return min(least.replica_bytes, least.fullest_rank_bytes * placement.ranks_per_host)
 
 
-RULE = Rule("SL705", "memory-limit", "host-memory", "warning", "runs-out-of-memory", judge, applies)
+RULE = Rule(
+    "SL705", "memory-limit", "host-memory", "warning", "runs-out-of-memory", judge, applies, engines=("vllm", "sglang")
+)

@@ -83,4 +83,6 @@ def _outcome(slices: str, ranks: int | None) -> tuple[str, Severity, Effect]:
     )
 
 
-RULE = Rule("SL808", "sliced-gpus", "mig-fractional", "error", "fails-while-loading", judge, applies)
+RULE = Rule(
+    "SL808", "sliced-gpus", "mig-fractional", "error", "fails-while-loading", judge, applies, engines=("vllm", "sglang")
+)

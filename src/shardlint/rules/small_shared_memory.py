@@ -11,6 +11,7 @@ from shardlint.findings import Located, Problem, Rule, Undecided
 from shardlint.rules._words import SHORT, counted, named, product
 
 MIB = 2**20
+ONE = Located(1, origin="default")
 CHECKED_SINCE = Version.of("0.33.0")
 """From here on each segment is compared with the free space before it is made."""
 SEGMENT_BYTES = 10 * 24 * MIB
@@ -26,18 +27,18 @@ def applies(container: Container, world_size: Located[int]) -> bool:
 def judge(
     world_size: Located[int],
     tensor_parallel_size: Located[int],
-    pipeline_parallel_size: Located[int],
-    prefill_context_parallel_size: Located[int],
     container: Container,
     engine: Engine,
     engine_version: Located[Version],
+    pipeline_parallel_size: Located[int] = ONE,
+    prefill_context_parallel_size: Located[int] = ONE,
 ) -> Iterator[Problem | Undecided]:
     size = container.shared_memory
     if not isinstance(size, Located):
         if size is not None:
             yield Undecided("shared_memory", size)
         return
-    checked = engine_version.value >= CHECKED_SINCE
+    checked = engine.name == "vllm" and engine_version.value >= CHECKED_SINCE
     if size.value >= SEGMENT_BYTES or (size.value > LEAST_BYTES and not checked):
         return
     degrees = {
@@ -68,4 +69,13 @@ def _mib(number: int) -> str:
     return f"{number / MIB:g} MiB"
 
 
-RULE = Rule("SL806", "small-shared-memory", "shm-ipc", "warning", "fails-while-loading", judge, applies)
+RULE = Rule(
+    "SL806",
+    "small-shared-memory",
+    "shm-ipc",
+    "warning",
+    "fails-while-loading",
+    judge,
+    applies,
+    engines=("vllm", "sglang"),
+)
