@@ -16,15 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardlint.smoke.job import Job
+from shardlint.smoke.job import MOST_RANKS_ON_CPU, Job
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.records import Cannot, Doing, Ended, Loaded, Raised, Ready, Record, Started, Stopped, write
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-MOST_RANKS_ON_CPU = 32
-"""Gloo connects every rank with every other: 64 ranks on 2 cores spend 21 s on that alone."""
 
 LOOPBACK_NAMES = ("lo", "lo0")  # Linux and macOS
 POLL_SECONDS = 0.02

@@ -11,6 +11,9 @@ from shardlint.smoke.plan import Plan
 Level = Literal["pre", "quick", "full"]
 LEVELS: tuple[Level, ...] = ("pre", "quick", "full")
 
+MOST_RANKS_ON_CPU = 32
+"""Gloo connects every rank with every other: 64 ranks on 2 cores spend 21 s on that alone."""
+
 RENDEZVOUS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What torchrun, srun and mpirun scripts set for each process that they start."""
 AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"
@@ -60,6 +63,13 @@ def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
     first_gpu = int(environment.get("LOCAL_RANK", "0")) * (world // nodes)
     together = environment.get("LOCAL_WORLD_SIZE") == environment["WORLD_SIZE"]
     return Seat(node, nodes, environment["MASTER_ADDR"], port + is_taken, first_gpu, together)
+
+
+def launched_hosts(environment: Mapping[str, str]) -> int:
+    """How many hosts a launcher has started processes on. Raises ValueError for numbers that are none."""
+    if any(not environment.get(name) for name in RENDEZVOUS):
+        return 1
+    return max(1, int(environment["WORLD_SIZE"]) // int(environment.get("LOCAL_WORLD_SIZE", "1")))
 
 
 class Job(NamedTuple):
