@@ -29,8 +29,9 @@ def judge(
             yield Undecided("memory_limit", limit)
         return
     ranks = placement.value.ranks_per_host or 1
-    yield from _pinned(limit, told, ranks)
-    if least_weights is None:
+    pinned = tuple(_pinned(limit, told, ranks))
+    yield from pinned
+    if pinned or least_weights is None:
         return
     weights = _on_host(least_weights.value, placement.value)
     if limit.value >= weights:

@@ -13,6 +13,8 @@ from shardlint.rules._words import counted
 ONE = Located(1, origin="default")
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _MIG = re.compile(r"(?i)(?:^|[^a-z])mig(?:[^a-z]|$)|\d+g\.\d+gb|partition-size")
+_VIRTUAL = re.compile(r"gpumem|gpucores|vgpu-")
+"""Resources of schedulers that share cards by a library in each container (HAMi, Volcano)."""
 _INSTANCE = re.compile(r"(?i)MIG-|\d+:\d+")
 """How an instance is named: by its UUID, or by the numbers of the card and of the instance."""
 
@@ -75,6 +77,12 @@ def _outcome(slices: str, ranks: int | None) -> tuple[str, Severity, Effect]:
             "CUDA shows a process one MIG instance and no second one, so that every rank but the first finds no device",
             "error",
             "fails-while-loading",
+        )
+    if _VIRTUAL.search(slices):
+        return (
+            "a shim counts each process's part of a card, and NCCL between such parts is known to hang",
+            "warning",
+            "hangs",
         )
     return (
         "two of them may be on one card, where NCCL refuses to start (Duplicate GPU detected)",
