@@ -42,6 +42,7 @@ def test_a_role_that_is_created_is_a_deployment(read, words):
     assert words(got.only) == ["vllm", "serve", "org/model", "--max-model-len", "4096"]
     assert sizes(got.only) == {"tp": 4}
     assert got.cut(told(got.only).knobs["tensor_parallel_size"]) == "4"
+    assert told(got.only).knobs["tensor_parallel_size"].spelled == "tensor: 4"
     assert (got.only.replicas.value, got.only.pods, got.only.gpu.value) == (2, None, "NVIDIA-H200")
     assert not told(got.only).flag_problems
 

@@ -43,16 +43,16 @@ class Parallelism:
 
     def flags(self) -> Iterator[ConfigEntry]:
         """The flags that the chart writes."""
-        sizes = {
-            "tensor-parallel-size": self.tensor,
-            "data-parallel-size": self.data,
-            "data-parallel-size-local": self.local,
-        }
-        for name, size in sizes.items():
+        sizes = (
+            ("tensor-parallel-size", "tensor", self.tensor),
+            ("data-parallel-size", "data", self.data),
+            ("data-parallel-size-local", "dataLocal", self.local),
+        )
+        for flag, key, size in sizes:
             if isinstance(size, Unknown) or (
-                size is not None and (size.value > 1 or name != "data-parallel-size-local")
+                size is not None and (size.value > 1 or flag != "data-parallel-size-local")
             ):
-                yield ConfigEntry(Located(name, size.span, name, "derived"), size)
+                yield ConfigEntry(Located(flag, size.span, key, "derived"), size)
 
     def variables(self) -> _roles.Variables:
         """The variables that the chart gives to every container."""
