@@ -125,6 +125,8 @@ class Launch(NamedTuple):
     """Whether what starts it goes on at once, so that later launches run beside it."""
     container: Container | None = None
     """What surrounds it; None on a bare host, and where a controller makes the container in its own way."""
+    unused_sizes: tuple[Located[int], ...] = ()
+    """Sizes that fields of the manifest state and that its controller hands to no engine."""
     ray: RayApplication | None = None
     """Where Ray Serve starts it, what that is told."""
 

@@ -124,7 +124,7 @@ class _Workload:
             if by_controller or self.spread:
                 launch = launch._replace(settings=self._sizes())
             if by_controller:
-                launch = self._started(launch, container)
+                launch = self._started(launch, container)._replace(unused_sizes=self._unused())
             if model is None and kind(self.item) == CONFIG:
                 model = Unknown("the service that is based on this configuration names the model", place(self.item))
             yield launch._replace(argv=_runtimes.with_model(launch.argv, model))
@@ -154,6 +154,16 @@ class _Workload:
         stated = self.first("parallelism")
         fields = PARALLELISM if self.spread else SINGLE_POD
         return tuple(found for field in fields for found in entry(PARALLELISM[field], stated, field))
+
+    def _unused(self) -> tuple[Located[int], ...]:
+        """Sizes above 1 that the template for one pod does not take."""
+        from shardlint.manifests import _pods
+
+        stated = self.first("parallelism")
+        if stated is None or self.spread:
+            return ()
+        sizes = [_pods.number(stated.get(field)) for field in ("pipeline", "data")]
+        return tuple(size for size in sizes if isinstance(size, Located) and size.value > 1)
 
     def _pods(self) -> Maybe[int] | None:
         """Pods of one instance: the data-parallel ranks by those of a pod, or the stages."""
