@@ -29,4 +29,4 @@ def judge(
         )
 
 
-RULE = Rule("SL819", "unused-sizes", "multinode-shape", "warning", "misbehaves", judge, applies, engines=())
+RULE = Rule("SL829", "unused-sizes", "multinode-shape", "warning", "misbehaves", judge, applies, engines=())
