@@ -29,4 +29,4 @@ def judge(
         )
 
 
-RULE = Rule("SL829", "unused-sizes", "multinode-shape", "warning", "misbehaves", judge, applies, engines=())
+RULE = Rule("SL820", "unused-sizes", "multinode-shape", "warning", "misbehaves", judge, applies, engines=())
