@@ -115,3 +115,14 @@ def test_json_is_printed_however_it_ends(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["smoke", "one.yaml", "--models", "models.json", "--format", "json"]) == 2
     data = json.loads(capsys.readouterr().out)
     assert (data["deployment"], data["headline"], data["exit_code"]) == ("Deployment/one", NOT_TRIED, 2)
+
+
+def test_replicas_beyond_the_devices_are_left_out_and_that_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = DEPLOYMENT.format(name="wide", model="org/one").replace('"2"]', '"4", --data-parallel-size, "12"]')
+    (folder / "wide.yaml").write_text(text.replace("gpu: 2", "gpu: 48"))
+    main(["smoke", "wide.yaml", "--models", "models.json", "--level", "pre", "--format", "json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["headline"].startswith("Deployment/wide (DP 8 × TP 4): ")
+    assert data["not_proven"][-1] == "data_parallel_size 12 (tried with 8)"

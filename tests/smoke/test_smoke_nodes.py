@@ -17,12 +17,12 @@ from smoke_plans import DENSE, plan
 from smoke_processes import none_left_within, processes_of
 
 from shardlint.smoke import Plan, SmokeResult, Trial, run, trial
+from shardlint.smoke.conversation import call
 from shardlint.smoke.job import Seat, launched_seat
-from shardlint.smoke.nodes import call
+from shardlint.smoke.judge import Judge
 from shardlint.smoke.plan import Deviation
 from shardlint.smoke.records import Ready
 from shardlint.smoke.report import first_cause, headline
-from shardlint.smoke.supervise import Judge
 from shardlint.smoke.surroundings import Surroundings
 
 pytestmark = pytest.mark.usefixtures("room")

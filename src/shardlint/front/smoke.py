@@ -10,16 +10,18 @@ from typing import Any, NamedTuple
 
 from shardlint import smoke
 from shardlint.check.facts import DeploymentFacts
+from shardlint.check.layouts import layout_of
 from shardlint.deployment import Deployment
 from shardlint.findings import Located, Unknown
 from shardlint.front.failures import CannotRun
 from shardlint.front.options import Options
+from shardlint.layout import Layout
 from shardlint.layout.dtypes import model_element_bytes
 from shardlint.layout.memory import Memory
 from shardlint.layout.traffic import collectives
-from shardlint.smoke import Plan, Trial, report, surroundings
+from shardlint.smoke import Plan, Trial, node, report, surroundings
 from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
-from shardlint.smoke.job import LEVELS, Seat, launched_seat
+from shardlint.smoke.job import LEVELS, MOST_RANKS_ON_CPU, Seat, launched_hosts, launched_seat
 from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
 
 
@@ -42,7 +44,7 @@ def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     name = facts.deployment.name
     asked = asked_for(facts, options)
     earlier = _earlier(options.compare)
-    result = smoke.run(asked.plan, asked.trial)
+    result = smoke.run(asked.plan, asked.trial, _tell if sys.stderr.isatty() else node.silent)
     if options.format == "json":
         return result.exit_code, json.dumps(report.json_data(result, name), indent=2, ensure_ascii=False)
     if result.could_not_run:
@@ -83,6 +85,11 @@ def emit(facts: DeploymentFacts, options: Options, texts: Mapping[str, str]) -> 
     return found.text.rstrip("\n")
 
 
+def _tell(line: str) -> None:
+    """For somebody at a terminal who waits."""
+    sys.stderr.write(f"... {line}\n")
+
+
 class Asked(NamedTuple):
     """What is to be run, and how."""
 
@@ -95,8 +102,9 @@ def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str
     name = facts.deployment.name
     if not facts.engine.judged:
         raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
-    layout = facts.layout
-    memory = _memory(facts) if options.allocate else None
+    around = surroundings.read(environment)
+    layout, left_out = _for_devices(facts, len(around.gpus) * _hosts(options, environment) or MOST_RANKS_ON_CPU)
+    memory = _memory(facts) if options.allocate and not left_out else None
     plan = (
         layout
         if isinstance(layout, Unknown)
@@ -105,17 +113,41 @@ def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str
     if isinstance(plan, Unknown) or isinstance(layout, Unknown):
         assert isinstance(plan, Unknown)
         raise CannotRun(f"{name} cannot be tried: {_in_words(plan)}")
+    plan = plan._replace(untried=(*plan.untried, *left_out))
     trial = Trial(
         seat=seat_of(options, environment, len(plan.ranks)),
         level=next(level for level in LEVELS if level == options.level),
-        around=surroundings.read(environment),
-        exchanges=_exchanges(facts),
+        around=around,
+        exchanges=_exchanges(facts, layout),
         planned_nodes=tuple(rank.node for rank in layout.ranks),
         deadline_seconds=options.deadline or DEADLINE_SECONDS,
         stall_seconds=options.stall or STALL_SECONDS,
         against_vllm=options.against_vllm,
     )
     return Asked(plan, trial)
+
+
+def _hosts(options: Options, environment: Mapping[str, str]) -> int:
+    try:
+        return options.nodes or launched_hosts(environment)
+    except ValueError:  # which is told where the seat is asked for
+        return 1
+
+
+def _for_devices(facts: DeploymentFacts, devices: int) -> tuple[Layout | Unknown, tuple[str, ...]]:
+    """The largest faithful part of the layout, and what it leaves out.
+
+    Replicas do alike, so the fewer of them still show what all do; no other degree is ever changed.
+    """
+    layout = facts.layout
+    if isinstance(layout, Unknown) or layout.sizes.world_size <= devices:
+        return layout, ()
+    sizes = layout.sizes
+    fewer = max(1, devices // sizes.replica_size)
+    if fewer >= sizes.data_parallel_size:
+        return layout, ()
+    part = layout_of(facts, (sizes.tensor_parallel_size, fewer))
+    return part, (f"data_parallel_size {sizes.data_parallel_size} (tried with {fewer})",)
 
 
 def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Seat:
@@ -141,10 +173,10 @@ def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Sea
     return seat
 
 
-def _exchanges(facts: DeploymentFacts) -> tuple[Exchange, ...]:
+def _exchanges(facts: DeploymentFacts, layout: Layout) -> tuple[Exchange, ...]:
     """What the ranks send each other in a step; none where the model's rows are not known."""
-    rows, layout, geometry = facts.rows, facts.layout, facts.geometry
-    if isinstance(rows, Unknown) or isinstance(layout, Unknown) or isinstance(geometry, Unknown):
+    rows, geometry = facts.rows, facts.geometry
+    if isinstance(rows, Unknown) or isinstance(geometry, Unknown):
         return ()
     hidden, vocabulary = geometry.facts["hidden_size"], geometry.value("vocab_size")
     element_bytes = model_element_bytes(geometry, _dtype(facts))

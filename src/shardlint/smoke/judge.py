@@ -1,0 +1,248 @@
+"""Node 0, or the only one: it waits for the others, hears all ranks to the end, and says what became of the run."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shardlint.smoke.conversation import Line, Message, listen_on
+from shardlint.smoke.crossing import crossings
+from shardlint.smoke.node import AT_DEADLINE, CannotTry, Node, Tell, fingerprint, silent
+from shardlint.smoke.observations import Observation
+from shardlint.smoke.plan import Plan
+from shardlint.smoke.precheck import differences
+from shardlint.smoke.records import Ready, Record, parse
+from shardlint.smoke.result import SmokeResult
+from shardlint.smoke.surroundings import Surroundings
+from shardlint.smoke.trial import Host, Trial
+
+GRACE_SECONDS = 0.5
+"""How long the others may still speak when a rank has died: the first to be reaped need not be the first cause."""
+
+WHEN_GONE = "when the process that had started it was gone"
+
+
+class Judge(Node):
+    """Node 0, or the only one."""
+
+    def __init__(self, plan: Plan, trial: Trial, folder: Path, tell: Tell = silent) -> None:
+        super().__init__(plan, trial, folder, tell)
+        self.lines: dict[int, Line] = {}
+        self.strangers: list[Line] = []
+        self.around = {0: trial.around or Surroundings(socket.gethostname())}
+        self.seen: list[Observation] = list(self.own)
+        self._door: list[socket.socket] = []
+        self._moved = time.monotonic()
+
+    def _outcome(self) -> SmokeResult:
+        listening = self._listen_on(self.seat.port) if self.seat.nodes > 1 else None
+        store = self._listen_on(0) if self.seat.nodes > 1 else None
+        if listening is not None:
+            self._door.append(listening)
+        if self._ranks_wanted:
+            self._start_process(store.fileno() if store else -1)
+        try:
+            result = self._judged(store)
+        except CannotTry as reason:
+            result = SmokeResult(self.plan, could_not_run=str(reason), hosts=self._hosts())
+        for line in self.lines.values():
+            line.say({"say": "verdict", "result": result.to_json()})
+        return result
+
+    def _judged(self, store: socket.socket | None) -> SmokeResult:
+        self._meet()
+        hosts = self._hosts()
+        self.seen += differences(list(self.around.values()))
+        if self.seat.nodes > 1 or self.trial.planned_nodes:
+            self.seen += crossings(self.plan, self.seat, hosts, self.trial.planned_nodes)
+        if self.trial.level == "pre" or any(seen.severity == "error" for seen in self.own_and_others()):
+            return SmokeResult(self.plan, observations=tuple(self.seen), hosts=hosts)
+        self._await_torch()
+        self.seen += self.versions()
+        return self._composed(self._tried(store), tuple(self.seen), hosts)
+
+    def own_and_others(self) -> list[Observation]:
+        """What keeps the ranks from being started at all: of hosts, and not of the places of ranks."""
+        return [seen for seen in self.seen if seen.name != "crosses-nodes"]
+
+    def _meet(self) -> None:
+        """Wait for all nodes."""
+        wanted = set(range(1, self.seat.nodes))
+        if wanted:
+            self.tell(f"waiting for {len(wanted)} more of {self.seat.nodes} nodes at {self.seat.host}:{self.seat.port}")
+        while wanted - self.lines.keys():
+            if not self._listen(self._limit):
+                missing = sorted(wanted - self.lines.keys())
+                of = "; ".join(f"node {node} (ranks {_span(self._ranks(node))})" for node in missing)
+                here = len(self.lines) + 1
+                seconds = f"{self.trial.deadline_seconds:g} s"
+                raise CannotTry(f"{here} of {self.seat.nodes} nodes came within {seconds}; missing: {of}")
+
+    def _await_torch(self) -> None:
+        self.tell("importing torch")
+        while len(self.ready) < self.seat.nodes:
+            if why := self._why_no_start():
+                raise CannotTry(why)
+            for node, line in self.lines.items():
+                if not line.open:
+                    raise CannotTry(f"node {node} left before its ranks were started")
+            if not self._listen(self._limit):
+                raise CannotTry(f"torch was still being imported {AT_DEADLINE}")
+
+    def versions(self) -> Iterator[Observation]:
+        """Nodes with other releases of torch or NCCL may not understand each other."""
+        for what in ("torch", "nccl"):
+            found = {node: getattr(ready, what) for node, ready in sorted(self.ready.items())}
+            if len(set(found.values())) > 1:
+                said = ", ".join(f"{version or 'none'} on {self._name(node)}" for node, version in found.items())
+                yield Observation("versions", "warning", "", f"{what} is {said}", "one image on all nodes")
+
+    def _tried(self, store: socket.socket | None) -> str:
+        """Have the ranks started, and hear them to the end; why no more was awaited."""
+        each = len(self._ranks(0))
+        on_gpus = all(ready.gpus >= each + self.seat.first_gpu for ready in self.ready.values())
+        backend = "nccl" if on_gpus else "gloo"
+        where, descriptor = f"file://{self.folder}/store", -1
+        if store is not None:
+            host, port = store.getsockname()[:2]
+            where, descriptor = f"tcp://{host}:{port}/{secrets.token_hex(8)}", store.fileno()
+            self.progress.hosts = {rank: self._name(node) for node in self._nodes() for rank in self._ranks(node)}
+        self._choose(backend)
+        for line in self.lines.values():
+            line.say({"say": "go", "backend": backend, "store": where})
+        assert self.process is not None
+        self.tell(f"starting {len(self.plan.ranks)} ranks ({backend})")
+        self.process.start(self._job(backend, where, descriptor))
+        return self._heard_out(time.monotonic() + self.trial.deadline_seconds)
+
+    def _heard_out(self, deadline: float) -> str:
+        """Take records until all ranks have ended, or until the run must be ended."""
+        self._moved = time.monotonic()
+        broken_at: float | None = None
+        while len(self.progress.ended) < len(self.plan.ranks):
+            now = time.monotonic()
+            self._look_for_lost(now)
+            if self.progress.cannot:
+                raise CannotTry(self.progress.cannot)
+            if self.process is not None and self.process.gone and not self._own_ended():
+                if self.progress.loaded is None:
+                    raise CannotTry(self._why_no_start())
+                return WHEN_GONE
+            if broken_at is None and (self.progress.broken or self.progress.lost):
+                broken_at = now
+            limit, reason = deadline, AT_DEADLINE
+            stalled = self._moved + self.trial.stall_seconds
+            if broken_at is not None:
+                limit = broken_at + GRACE_SECONDS
+            elif self.progress.under_way and stalled < deadline:
+                limit, reason = stalled, f"when nothing had moved for {self.trial.stall_seconds:g} s"
+            if now >= limit:
+                return reason
+            self._listen(limit)
+        return ""
+
+    def _own_ended(self) -> bool:
+        return all(rank in self.progress.ended for rank in self._ranks(0))
+
+    def _look_for_lost(self, now: float) -> None:
+        for node, line in self.lines.items():
+            silent = now - line.heard
+            if not line.open:
+                self._lose(node, f"node {node} ({self._name(node)}) left the run")
+            elif silent > self.trial.silent_seconds:
+                self._lose(node, f"node {node} ({self._name(node)}) {self._silence}")
+
+    def _own_record(self, record: Record) -> None:
+        self._moved = time.monotonic()
+        super()._own_record(record)
+
+    def _message(self, line: Line, message: Message) -> None:
+        try:
+            self._take(line, message)
+        except (KeyError, TypeError, ValueError, AttributeError):  # not what a supervisor says
+            line.close()
+
+    def _take(self, line: Line, message: Message) -> None:
+        node = next((node for node, known in self.lines.items() if known is line), None)
+        if node is None:
+            self._introduce(line, message)
+        elif message.get("say") == "record":
+            self._moved = time.monotonic()
+            record = parse(message["line"].encode())
+            if isinstance(record, Ready):
+                self.ready[node] = record
+            self.progress.take(record)
+        elif message.get("say") == "words":
+            self.words[message["rank"]] = message["words"]
+        elif message.get("say") == "cannot":
+            self.progress.cannot = f"node {node} ({self._name(node)}): {message['why']}"
+
+    def _introduce(self, line: Line, message: Message) -> None:
+        """A caller says which node it is; one that runs another plan, or takes a place that is taken, is sent off."""
+        self.strangers.remove(line)
+        node = message.get("node")
+        if message.get("say") != "hello" or not isinstance(node, int) or node not in range(1, self.seat.nodes):
+            line.close()
+            return
+        around = _surroundings(message["around"])
+        refused = ""
+        if node in self.lines:
+            refused = f"two supervisors say that they are node {node}"
+        elif message["plan"] != fingerprint(self.plan):
+            refused = f"node {node} ({around.host}) runs another plan than node 0: {message['degrees']}"
+        if refused:
+            self.seen.append(Observation("other-plan", "error", around.host, refused, "the same manifest and options"))
+        if node in self.lines:
+            line.say({"say": "refused", "why": refused})
+            line.close()
+            return
+        self.lines[node] = line
+        line.introduced = True
+        self.around[node] = around
+        self.seen += [Observation(*seen) for seen in message["observations"]]
+
+    def _accept(self, listening: socket.socket) -> None:
+        connection, _address = listening.accept()
+        line = Line(connection)
+        self.strangers.append(line)
+        self._open.callback(line.close)
+
+    def _lines(self) -> list[Line]:
+        return [line for line in (*self.lines.values(), *self.strangers) if line.open]
+
+    def _sockets(self) -> list[socket.socket]:
+        return self._door
+
+    def _listen_on(self, port: int) -> socket.socket:
+        try:
+            return self._open.enter_context(listen_on(self.seat.host, port))
+        except OSError as failure:
+            where = f"{self.seat.host}:{port}"
+            raise CannotTry(f"node 0 cannot listen on {where}: {failure.strerror or failure}") from failure
+
+    def _nodes(self) -> range:
+        return range(self.seat.nodes)
+
+    def _ranks(self, node: int) -> range:
+        return self.seat.ranks(len(self.plan.ranks), node)
+
+    def _name(self, node: int) -> str:
+        return self.around[node].host if node in self.around else f"node {node}"
+
+    def _hosts(self) -> tuple[Host, ...]:
+        return tuple(
+            Host(node, around.host, around.machine, around.memory_domain, around.network)
+            for node, around in sorted(self.around.items())
+        )
+
+
+def _surroundings(data: dict[str, Any]) -> Surroundings:
+    return Surroundings(**data)
+
+
+def _span(ranks: range) -> str:
+    return f"{ranks[0]} to {ranks[-1]}" if len(ranks) > 1 else str(ranks[0])
