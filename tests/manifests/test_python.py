@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shardlint import engines
+from shardlint.deployment import Server
+from shardlint.deployment.spelling import respelled
 from shardlint.findings import Located, Unknown
 from shardlint.manifests import python
 from shardlint.text import Document, Library, Source
@@ -93,3 +96,9 @@ def test_a_form_feed_ends_no_line(read):
     found = read('from vllm import LLM\n\f\n# \u2028\nLLM("m", tensor_parallel_size=2)\n', "a.py")
     written = found.only.settings[1].value
     assert (written.spelled, written.span.line, written.span.column) == ("2", 4, 31)
+
+
+def test_an_argument_is_spelled_as_in_its_call(read):
+    launch = read('from vllm import LLM\nLLM("m", tensor_parallel_size=2)\n', "a.py").only
+    size = engines.read(Server(engines.recognise(launch), launch)).knobs["tensor_parallel_size"]
+    assert respelled(size, 4, "tensor_parallel_size") == "tensor_parallel_size=4"

@@ -7,7 +7,7 @@ from typing import Any
 
 from shardlint.findings import Change, Located
 
-_KEY = re.compile(r"[\w-]+: ")
+_KEY = re.compile(r"[\w-]+(?:: |=)")
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 
 FLAGS = {
@@ -20,7 +20,7 @@ FLAGS = {
 
 
 def respelled(size: Located[Any] | None, value: int, degree: str) -> str:
-    """Another value for a size, in its author's spelling (`-tp 4`, `tp: 4` in a file of flags).
+    """Another value for a size, in its author's spelling (`-tp 4`, `tp: 4` in a file of flags, `tp=4` in a call).
 
     The flag in full where that is not at hand.
     """

@@ -94,7 +94,8 @@ def _not_read(flag: str, named: Word, why: Unknown) -> Unknown:
 def words_of(entries: Iterable[ConfigEntry], negates: Callable[[str], bool]) -> Iterator[Word]:
     """The words that stand for the keys of a file. `negates`: whether the parser knows a spelling (`--no-x`)."""
     for key, value in entries:
-        flag = Located("--" + key.value, key.span, (key.spelled or key.value) + ":")
+        spelled = key.spelled or key.value
+        flag = Located("--" + key.value, key.span, spelled if spelled.endswith("=") else f"{spelled}:")
         if isinstance(value, Unknown):
             yield Unknown(value.reason, value.span, f"{flag.value}={value.spelled}", value.settle_by)
         elif isinstance(value.value, bool):

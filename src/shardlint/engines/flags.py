@@ -345,9 +345,11 @@ def _names(flag: Flag) -> str:
 
 
 def _spelling(word: Located[str], stuck: Located[str] | None, given: Located[str]) -> str:
-    """As its author wrote it: `--tp 8`, `--tp=8`, or `tp: 8` in a file of flags."""
+    """As its author wrote it: `--tp 8`, `--tp=8`, `tp: 8` in a file of flags, or `tp=8` in a call."""
     if word.spelled.endswith(":"):
         return f"{word.spelled} {given.value}"
+    if word.spelled.endswith("=") and word.spelled[:-1].isidentifier():
+        return f"{word.spelled}{given.value}"
     return word.value if stuck is not None else f"{word.value} {given.value}"
 
 

@@ -145,7 +145,7 @@ class _File:
             elif not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
                 flag = model_flag if keyword.arg in ("model", "model_path") else keyword.arg.replace("_", "-")
                 place = self.span(keyword)
-                yield ConfigEntry(Located(flag, place, keyword.arg), self.value(keyword.value))
+                yield ConfigEntry(Located(flag, place, f"{keyword.arg}="), self.value(keyword.value))
 
     def _unpacked(self, node: ast.expr) -> Iterator[ConfigEntry]:
         """`**{"a": 1}`, or a name that is set to such a mapping."""
