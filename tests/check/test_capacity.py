@@ -110,7 +110,7 @@ def told(command: str, hardware: str | None = "1xH100-SXM5-80GB") -> list[str]:
 
 def test_a_person_reads_one_number_where_it_is_exact_and_a_range_where_not() -> None:
     exact = told("vllm serve Qwen/Qwen3-8B --max-model-len 8192 --kv-cache-memory-bytes 9G")
-    assert exact[1:] == ["65536 tokens in each replica", "8 requests of 8192 tokens at once"]
+    assert exact[1:] == ["65,536 tokens in each replica", "8 requests of 8192 tokens at once"]
     assert exact[0].startswith("9 GiB of each ") and exact[0].endswith(", exact")
     (size, *_) = told("vllm serve Qwen/Qwen3-8B --max-model-len 8192")
     assert " to " in size and size.endswith(", estimate")

@@ -63,7 +63,7 @@ def _ranged(values: Mapping[str, float], unit: int = 1) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if value % 1 and value < 1000 else f"{value:.0f}"
+    return f"{value:.1f}" if value % 1 and value < 1000 else f"{value:,.0f}"
 
 
 def _said(value: Maybe[Any] | None, reason: Unknown | None, default: Maybe[Any] | None, path: str) -> str:
