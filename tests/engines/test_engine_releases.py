@@ -124,11 +124,11 @@ def test_the_cutting_table_changes_with_releases(version: str, stages: str, expe
 
 
 def test_an_engine_that_is_not_judged_has_no_table() -> None:
-    sglang = engines.engine("sglang")
+    other = engines.engine("trtllm")
     with pytest.raises(LookupError):
-        sglang.cutting()
-    assert isinstance(sglang.supports_pp("LlamaForCausalLM"), Unknown)
-    assert isinstance(sglang.knows("LlamaForCausalLM"), Unknown)
+        other.cutting()
+    assert isinstance(other.supports_pp("LlamaForCausalLM"), Unknown)
+    assert isinstance(other.knows("LlamaForCausalLM"), Unknown)
 
 
 def test_the_newest_sample_is_the_newest_release() -> None:

@@ -82,7 +82,7 @@ def lay_out(
     if not reading.deployments:
         return Layout((), unknown="the command starts no engine that is known")
     facts = DeploymentFacts(reading.deployments[0], library, settings)
-    if not facts.engine.judged:
+    if not facts.engine.laid_out:
         return Layout((), unknown=f"layouts of {facts.engine.label} are not judged")
     layout = facts.layout
     return Layout((), unknown=layout.reason) if isinstance(layout, Unknown) else layout

@@ -43,7 +43,10 @@ def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rul
         return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]
     place = fallback_place(deployment)
     about = (rule for rule in wanted if is_about(rule, facts))
-    return [item for rule in about for item in judge(rule, facts, place, deployment.name)]
+    said: list[Finding | NotChecked] = []
+    if facts.engine.unjudged:
+        said.append(NotChecked(deployment.name, "*", "engine", facts.engine.unjudged, "", deployment.at.path))
+    return [*said, *(item for rule in about for item in judge(rule, facts, place, deployment.name))]
 
 
 def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:

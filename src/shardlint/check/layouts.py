@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shardlint.deployment import NotTold
 from shardlint.facts import Accelerator
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes, lay_out, legal_values
@@ -52,6 +53,8 @@ def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
 
 def sizes_as_told(facts: DeploymentFacts) -> Sizes | Unknown:
     """The degrees as the engine will have them, possible or not."""
+    if facts.engine.name == "sglang":
+        return _sizes_of_sglang(facts)
     values: dict[str, Any] = {}
     for name in SIZES:
         size = facts.knob(name)
@@ -60,6 +63,22 @@ def sizes_as_told(facts: DeploymentFacts) -> Sizes | Unknown:
         if size is not None:
             values[name] = size.value
     return Sizes(**values)
+
+
+def _sizes_of_sglang(facts: DeploymentFacts) -> Sizes | Unknown:
+    """The same for SGLang, whose replicas are servers of their own and whose experts lie inside tensor parallelism."""
+    told = facts.told
+    try:
+        tensor, pipeline = told.tensor_parallel_size, told.pipeline_parallel_size
+        spread = told.enable_ep_moe or told.enable_deepep_moe or told.moe_a2a_backend == "deepep"
+        experts = tensor if spread else told.expert_parallel_size or 1
+        inside = told.enable_dp_attention or told.moe_dense_tp_size
+        nnodes = told.nnodes or 1
+    except NotTold as missing:
+        return missing.unknown
+    if inside or experts not in (1, tensor):
+        return Unknown("how SGLang shares tensor parallel ranks out among attention and experts is not laid out")
+    return Sizes(tensor, pipeline, enable_expert_parallel=experts > 1, nnodes=nnodes)
 
 
 def layout_of(facts: DeploymentFacts, degrees: tuple[int, int] | None = None) -> Layout | Unknown:

@@ -39,6 +39,8 @@ class Engine(NamedTuple):
     label: str
     newest: str
     judged: bool = False
+    unjudged: str = ""
+    """What of a judged engine is not judged, in words; its ranks are laid out for the rules alone, without bytes."""
     folder: str = ""
     flags_file: str = "flags.json"
     commands: tuple[Command, ...] = ()
@@ -70,6 +72,11 @@ class Engine(NamedTuple):
     cut: Callable[[Version], Cutting] | None = None
     pp_support: Callable[[str, Version], bool | Unknown] | None = None
     known_class: Callable[[str, Version], bool | Unknown] | None = None
+
+    @property
+    def laid_out(self) -> bool:
+        """Whether its ranks, and what they hold, are known."""
+        return self.judged and not self.unjudged
 
     @property
     def table(self) -> Table:

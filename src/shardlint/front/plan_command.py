@@ -18,6 +18,7 @@ from shardlint.front.failures import CannotRun
 from shardlint.layout.overheads import Estimate
 from shardlint.layout.traffic import collectives
 from shardlint.planning import OBJECTIVES, Candidate, Machines, Objective, Option, Plan, Ranked, plan
+from shardlint.planning.candidates import EVERY_NODES, EVERY_SIZE
 from shardlint.planning.emitting import KINDS, Kind, NotEmitted, Wanted, emitted
 from shardlint.report.plan import LayoutLine, PlanReport, Range, RefusedLine
 
@@ -226,6 +227,11 @@ def _assumptions(found: Plan, facts: DeploymentFacts) -> Iterator[str]:
         yield f"requests of {length.value} tokens, {length.source or 'as written'}; --max-model-len says otherwise"
     if found.situation.fast_link is None and found.machines.gpus_per_node > 1:
         yield "how the GPUs of a node are joined is not known, so no row of the table asks for it"
+    if found.machines.nodes > EVERY_NODES:
+        yield f"a replica on more than {EVERY_NODES} nodes is tried where its nodes divide {found.machines.nodes}"
+    if found.machines.gpus_per_node > EVERY_SIZE:
+        gpus = found.machines.gpus_per_node
+        yield f"a replica of more than {EVERY_SIZE} GPUs of a node is tried where its GPUs divide {gpus}"
     share = facts.knob("gpu_memory_utilization")
     if isinstance(share, Located):
         yield f"gpu_memory_utilization {share.value}"

@@ -40,7 +40,7 @@ class Shown(NamedTuple):
 
 def shown(facts: DeploymentFacts, options: Options) -> Shown:
     """The picture and the numbers of a deployment. Raises CannotRun where it has no ranks."""
-    if not facts.engine.judged:
+    if not facts.engine.laid_out:
         raise CannotRun(f"layouts of {facts.engine.label} are read and not judged")
     layout = facts.layout
     if isinstance(layout, Unknown):

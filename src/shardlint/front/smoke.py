@@ -100,7 +100,7 @@ class Asked(NamedTuple):
 def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str, str] = os.environ) -> Asked:
     """The plan of a deployment and its trial. Raises CannotRun where there is no plan, or no such node."""
     name = facts.deployment.name
-    if not facts.engine.judged:
+    if not facts.engine.laid_out:
         raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
     around = surroundings.read(environment)
     layout, left_out = _for_devices(facts, len(around.gpus) * _hosts(options, environment) or MOST_RANKS_ON_CPU)

@@ -10,6 +10,7 @@ from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule, Undecided
 from shardlint.rules._conditions import Condition, judged
 from shardlint.rules._launching import external, hybrid_wanted, local_size, several_ports
+from shardlint.rules._sglang import REPLICAS
 
 MODES = {
     "data_parallel_external_lb": "--data-parallel-external-lb",
@@ -257,7 +258,16 @@ def applies(deployment: Deployment) -> bool:
 
 
 def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem | Undecided]:
-    return judged(CONDITIONS, told, engine, engine_version)
+    return judged(REPLICAS if engine.name == "sglang" else CONDITIONS, told, engine, engine_version)
 
 
-RULE = Rule("SL301", "data-parallel-launch", "dp-semantics", "error", "refuses-at-start", judge, applies)
+RULE = Rule(
+    "SL301",
+    "data-parallel-launch",
+    "dp-semantics",
+    "error",
+    "refuses-at-start",
+    judge,
+    applies,
+    engines=("vllm", "sglang"),
+)

@@ -11,6 +11,7 @@ from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule, Undecided
 from shardlint.rules._conditions import Condition, judged
 from shardlint.rules._launching import microbatches
+from shardlint.rules._sglang import EXPERTS
 from shardlint.rules._words import listed
 
 GONE = ("naive", "pplx")
@@ -219,7 +220,7 @@ CONDITIONS = (
 
 
 def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem | Undecided]:
-    return judged(CONDITIONS, told, engine, engine_version)
+    return judged(EXPERTS if engine.name == "sglang" else CONDITIONS, told, engine, engine_version)
 
 
-RULE = Rule("SL404", "expert-options", "ep-moe", "error", "refuses-at-start", judge)
+RULE = Rule("SL404", "expert-options", "ep-moe", "error", "refuses-at-start", judge, engines=("vllm", "sglang"))

@@ -93,8 +93,17 @@ RANGES = (
 )
 
 
+OF_SGLANG = (
+    Range("tensor_parallel_size", "the tensor parallel size", 1),
+    Range("pipeline_parallel_size", "the pipeline parallel size", 1),
+    Range("data_parallel_size", "the data parallel size", 1),
+    Range("nnodes", "the number of nodes", 1),
+    Range("mem_fraction_static", "--mem-fraction-static", 0, 1, above_least=True, below_most=True),
+)
+
+
 def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem]:
-    for bounds in RANGES:
+    for bounds in OF_SGLANG if engine.name == "sglang" else RANGES:
         if bounds.since is not None and engine_version.value < released(bounds.since):
             continue
         try:
@@ -115,4 +124,4 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-RULE = Rule("SL903", "impossible-size", "flags", "error", "refuses-at-start", judge)
+RULE = Rule("SL903", "impossible-size", "flags", "error", "refuses-at-start", judge, engines=("vllm", "sglang"))

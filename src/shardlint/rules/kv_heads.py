@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardlint.deployment import Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Layout, Legal
+from shardlint.rules._attention import attention_ranks
 from shardlint.rules._words import named, tensor_advice
 
 
@@ -22,10 +24,11 @@ def judge(
     num_attention_heads: Located[int],
     engine: Engine,
     engine_version: Located[Version],
+    told: Told,
     legal: Legal | None = None,
     layout: Layout | None = None,
 ) -> Iterator[Problem]:
-    kv_heads, tp = num_key_value_heads.value, tensor_parallel_size.value
+    kv_heads, tp = num_key_value_heads.value, attention_ranks(told, engine, tensor_parallel_size)
     if is_mla.value or kv_heads < 1 or kv_heads == num_attention_heads.value:  # the last is query-heads' to say
         return
     what = _what_does_not_come_out(kv_heads, tp) or _what_is_not_replicated(kv_heads, tp, layout)
@@ -60,4 +63,6 @@ def _what_is_not_replicated(kv_heads: int, tp: int, layout: Layout | None) -> tu
     return reason, f"{kv_heads} KV heads // {tp} = 0", "a ZeroDivisionError"
 
 
-RULE = Rule("SL102", "kv-heads", "tp-kv-heads", "error", "fails-while-loading", judge, applies)
+RULE = Rule(
+    "SL102", "kv-heads", "tp-kv-heads", "error", "fails-while-loading", judge, applies, engines=("vllm", "sglang")
+)

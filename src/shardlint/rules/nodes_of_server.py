@@ -10,6 +10,7 @@ from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule, Undecided
 from shardlint.rules._conditions import Condition, judged
 from shardlint.rules._launching import external, local_size, ranks
+from shardlint.rules._sglang import NODES
 from shardlint.rules._words import counted, listed
 
 MOST_TRIED = 64
@@ -113,7 +114,9 @@ CONDITIONS = (
 
 
 def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem | Undecided]:
-    return judged(CONDITIONS, told, engine, engine_version)
+    return judged(NODES if engine.name == "sglang" else CONDITIONS, told, engine, engine_version)
 
 
-RULE = Rule("SL804", "nodes-of-server", "multinode-args", "error", "refuses-at-start", judge)
+RULE = Rule(
+    "SL804", "nodes-of-server", "multinode-args", "error", "refuses-at-start", judge, engines=("vllm", "sglang")
+)

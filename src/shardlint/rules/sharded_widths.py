@@ -43,4 +43,6 @@ def _is_told_by_others(piece: Uneven) -> bool:
     return piece.piece in ("query_head", "vision_head", "state_head", "state_group")
 
 
-RULE = Rule("SL108", "sharded-widths", "tp-width", "error", "fails-while-loading", judge, applies)
+RULE = Rule(
+    "SL108", "sharded-widths", "tp-width", "error", "fails-while-loading", judge, applies, engines=("vllm", "sglang")
+)

@@ -26,4 +26,6 @@ def judge(
         yield not_whole_blocks(splits, outcome, tensor_parallel_size, data_parallel_size, legal)
 
 
-RULE = Rule("SL601", "split-blocks", "tp-quant-block", "error", "fails-while-loading", judge)
+RULE = Rule(
+    "SL601", "split-blocks", "tp-quant-block", "error", "fails-while-loading", judge, engines=("vllm", "sglang")
+)

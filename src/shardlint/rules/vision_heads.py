@@ -42,4 +42,6 @@ def judge(
     )
 
 
-RULE = Rule("SL106", "vision-heads", "tp-vision", "error", "fails-while-loading", judge, applies)
+RULE = Rule(
+    "SL106", "vision-heads", "tp-vision", "error", "fails-while-loading", judge, applies, engines=("vllm", "sglang")
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardlint.deployment import Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
@@ -20,8 +21,11 @@ def judge(
     tensor_parallel_size: Located[int],
     engine: Engine,
     engine_version: Located[Version],
+    told: Told,
     legal: Legal | None = None,
 ) -> Iterator[Problem]:
+    if engine.name == "sglang" and told.enable_dp_attention:  # each of its ranks has the whole embedding
+        return
     multiple = engine.cutting(str(engine_version.value))["vocabulary"].pads_to
     rows, tp = vocab_size.value, tensor_parallel_size.value
     padded = -(-rows // multiple) * multiple
@@ -38,4 +42,6 @@ def judge(
     )
 
 
-RULE = Rule("SL104", "vocabulary", "tp-vocab", "error", "fails-while-loading", judge, applies)
+RULE = Rule(
+    "SL104", "vocabulary", "tp-vocab", "error", "fails-while-loading", judge, applies, engines=("vllm", "sglang")
+)

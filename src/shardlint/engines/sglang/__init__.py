@@ -1,10 +1,11 @@
-"""SGLang: read, and not judged. Its data-parallel attention lies inside tensor parallelism; sizes are as written."""
+"""SGLang: its heads, sizes and nodes are judged. Data parallel attention and experts lie inside its tensor ranks."""
 
 from __future__ import annotations
 
 import os
 
 from shardlint.engines.engine import Command, Engine
+from shardlint.engines.sglang.cutting import cutting
 
 SERVER = Command("sglang.launch_server", is_module=True)
 
@@ -13,6 +14,8 @@ ENGINES = (
         name="sglang",
         label="SGLang",
         newest="0.5.0",
+        judged=True,
+        unjudged="of SGLang heads, widths, blocks, sizes, nodes and GPUs are judged; memory and flags are not",
         folder=os.path.dirname(__file__),  # noqa: PTH120 pathlib costs 5 ms
         commands=(
             SERVER,
@@ -36,5 +39,6 @@ ENGINES = (
         packages=("sglang",),
         model_flags=("--model-path",),
         file_flags=("--config",),
+        cut=cutting,
     ),
 )
