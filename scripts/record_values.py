@@ -16,7 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from vllm import config, version
 from vllm.config.compilation import PassConfig
 from vllm.entrypoints.common.cli_args import make_arg_parser
-from vllm.model_executor.models import ModelRegistry
+from vllm.model_executor.models.registry import ModelRegistry, _ModelInfo
 from vllm.transformers_utils.config import _CONFIG_REGISTRY
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 
@@ -58,7 +58,7 @@ def keys(kind: Any) -> dict[str, list[Any]]:
 def abilities(name: str) -> list[str]:
     """What a model class can: take adapters, generate text, pool."""
     try:
-        known = ModelRegistry.models[name].inspect_model_cls()
+        known = _ModelInfo.from_model_cls(ModelRegistry.models[name].load_model_cls())
     except ImportError:  # it is in a package of its own
         return ["unknown"]
     asked = {"lora": known.supports_lora, "text": known.is_text_generation_model, "pooling": known.is_pooling_model}
