@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 
+EVERY_SIZE, EVERY_NODES = 72, 16
+"""GPUs of one node, and nodes, of which a replica may have any number; of more it has one that divides them."""
+
+
 class Machines(NamedTuple):
     """Equal nodes."""
 
@@ -82,8 +86,13 @@ def candidates(
 
 def _replicas(machines: Machines) -> Iterator[tuple[int, int]]:
     """Sizes of a replica, and its nodes: any that one node holds, then all GPUs of 2, 3, ... nodes."""
-    yield from ((size, 1) for size in range(1, machines.gpus_per_node + 1))
-    yield from ((nnodes * machines.gpus_per_node, nnodes) for nnodes in range(2, machines.nodes + 1))
+    yield from ((size, 1) for size in _worth_trying(machines.gpus_per_node, EVERY_SIZE))
+    yield from ((nnodes * machines.gpus_per_node, nnodes) for nnodes in _worth_trying(machines.nodes, EVERY_NODES)[1:])
+
+
+def _worth_trying(most: int, every: int) -> list[int]:
+    """Each number up to `every`; of larger ones those that leave none over."""
+    return [number for number in range(1, most + 1) if number <= every or most % number == 0]
 
 
 def _spread(tensor: int, pipeline: int, nnodes: int, machines: Machines) -> Candidate:
