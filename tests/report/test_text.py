@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reports import HEADS, MISSING, NOTE, REPORT, TEXTS, deployment, span
 
-from shardlint.findings import FileNote, Finding, Located, NotChecked, Report, Span, Unknown
+from shardlint.findings import FileNote, Finding, Located, NotChecked, Related, Report, Span, Unknown
 from shardlint.report.excerpt import LONGEST, Excerpts
 from shardlint.report.inspection import inspect_text
 from shardlint.report.plain import plain
@@ -155,6 +155,16 @@ class TestHostileText:
         )
         for line in inspect_text(Report(deployments=(item,)), [{}], [None], False):
             assert line.isprintable(), line
+
+
+def test_what_is_related_and_stands_at_the_same_place_is_said_there() -> None:
+    doubled = HEADS._replace(related=(Related(HEADS.span, "6 ranks by TP 6"),))
+    lines = list(check_text(Report((doubled,)), TEXTS, False))
+    assert lines[1:4] == [
+        "3 |   - --tensor-parallel-size=6",
+        "  |                            ^ 6 ranks by TP 6",
+        "  = sum: 32 / 6 = 5 remainder 2",
+    ]
 
 
 def test_an_inspection() -> None:

@@ -58,10 +58,12 @@ class _Frame:
     def __init__(self, finding: Finding, excerpts: Excerpts, colour: bool) -> None:
         self._finding = finding
         self._colour = colour
-        own = Related(finding.span, "")
-        cuts = [(item, excerpts.cut(item.span, "^" if item is own else "-")) for item in (own, *finding.related)]
+        here = [item.message for item in finding.related if item.span == finding.span]
+        own = Related(finding.span, "; ".join(here))
+        others = (item for item in finding.related if item.span != finding.span)
+        cuts = [(item, excerpts.cut(item.span, "^" if item is own else "-")) for item in (own, *others)]
         self._shown = sorted(((item, cut) for item, cut in cuts if cut), key=self._order)
-        self._unseen = [item for item, cut in cuts if cut is None and item is not own]
+        self._unseen = [item for item, cut in cuts if cut is None and item.message]
         self._margin = max([len(str(cut.number)) for _, cut in self._shown], default=1)
 
     def _order(self, shown: tuple[Related, Excerpt]) -> tuple[bool, str, int]:
@@ -78,7 +80,7 @@ class _Frame:
             yield f"{self._edge()} {cut.indent}{self._mark(item, cut)}"
 
     def _mark(self, item: Related, cut: Excerpt) -> str:
-        style = "frame" if item.message else self._finding.severity
+        style = self._finding.severity if item.span == self._finding.span else "frame"
         return paint(f"{cut.mark} {plain(item.message)}".rstrip(), style, self._colour)
 
     def remarks(self) -> Iterator[str]:
