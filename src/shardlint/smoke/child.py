@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from shardlint.smoke.job import MOST_RANKS_ON_CPU, Job
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.records import Cannot, Doing, Ended, Loaded, Raised, Ready, Record, Started, Stopped, write
+from shardlint.smoke.transports import SETTINGS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -46,6 +47,8 @@ def main(report: int, folder: str) -> None:
     write(report, Loaded(worker.VERSION, job.backend))
     if job.seat.hosts == 1:
         _stay_on_this_host()
+    if job.backend == "nccl" and not os.environ.keys() & SETTINGS.keys():  # whoever wants a log of his own has it
+        os.environ.update({**SETTINGS, "NCCL_DEBUG_FILE": f"{folder}/{SETTINGS['NCCL_DEBUG_FILE']}"})
     processes = {}
     for rank in job.seat.ranks(ranks):
         process = os.fork()
