@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-
 EVERY_SIZE, EVERY_NODES = 72, 16
 """GPUs of one node, and nodes, of which a replica may have any number; of more it has one that divides them."""
 
