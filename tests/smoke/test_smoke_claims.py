@@ -17,7 +17,7 @@ UNEVEN_EXPERTS = EXPERTS | {"num_local_experts": 10, "num_hidden_layers": 2}
 TENSOR = ("split-mlp", "attention", "embedding", "output-head", "repetition")
 
 SOUND: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
-    "uneven stages": (DENSE, {"pp": 3, "pp_layer_partition": "1,3,2"}, ("stage-hand-off", "all-layers")),
+    "uneven stages": (DENSE, {"pp": 2, "pp_layer_partition": "4,2"}, ("stage-hand-off", "all-layers")),
     "replicas of a dense model": (DENSE, {"dp": 2}, ("all-layers", "replicas")),
     "three dimensions": (
         DENSE | {"torch_dtype": "float16", "vocab_size": 32001},
@@ -53,6 +53,8 @@ def test_a_sound_layout_holds(name: str) -> None:
     config, sizes, claims = SOUND[name]
     result = run(plan(config, **sizes))
     assert (result.exit_code, result.failed, result.not_reached) == (0, (), ())
+    met = {(claim.kind, claim.group) for claim in result.claims if claim.name == "membership"}
+    assert met >= {(kind, group) for kind, table in result.plan.groups.items() for group in table}
     assert set(result.proven) == {"membership", *claims, "ranks"}
 
 
@@ -110,18 +112,26 @@ def test_wrong_tokens_of_a_prompt_and_sums_that_flicker_are_named() -> None:
     assert flicker == "in bfloat16: 2 of 20 sums have other bits than the first: repetitions [3, 7]"
 
 
-def test_swapped_slices_are_named() -> None:
-    result = run(plan(DENSE, Deviation("slice", (0,), 1), Deviation("slice", (1,), 0), tp=2, pp=2))
-    assert (result.exit_code, result.failed) == (1, ("stage-hand-off", "all-layers"))
-    (message,) = set(messages(result, "stage-hand-off").values())
-    assert message == (
-        "rank 2 received slice 1 of 2, and slice 0 is its own; rank 3 received slice 0 of 2, and slice 1 is its own"
+def test_swapped_and_lost_slices_are_seen_in_all_of_their_group() -> None:
+    swapped, lost = (Deviation("slice", (0,), 1), Deviation("slice", (1,), 0)), Deviation("residual", (5,), False)
+    result = run(plan(DENSE, *swapped, lost, tp=2, pp=2, dp=2))
+    assert (result.exit_code, result.failed) == (1, ("stage-hand-off", "all-layers", "replicas"))
+    found = messages(result, "stage-hand-off")
+    assert (
+        found[2]
+        == found[3]
+        == (
+            "rank 2 received slice 1 of 2, and slice 0 is its own; rank 3 received slice 0 of 2, and slice 1 is its own"
+        )
     )
+    assert found[6].startswith("not what the first 3 layers give; residual: ")
+    assert found[7] == found[6]
 
 
-def test_memory_is_taken_where_the_host_has_it_and_a_lack_is_told() -> None:
-    found = plan(DENSE, Deviation("allocation", (1,), (2**20, 2**62)), dp=2)._replace(allocation=((2**20, 2**20),) * 2)
-    result = run(found)
-    assert (result.exit_code, result.failed) == (1, ("memory",))
+def test_memory_is_taken_where_the_host_has_it_and_a_lack_or_other_weights_are_told() -> None:
+    faults = (Deviation("allocation", (1,), (2**20, 2**62)), Deviation("seed", (1,), 7))
+    result = run(plan(DENSE, *faults, dp=2)._replace(allocation=((2**20, 2**20),) * 2))
+    assert (result.exit_code, result.failed) == (1, ("memory", "replicas"))
     (message,) = messages(result, "memory").values()
     assert message.startswith("no room for 4294967296.0 GiB of KV cache on cpu: ")
+    assert messages(result, "replicas") == {0: "ranks [1] end with other tensors than rank 0"}

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def engine_groups(plan: Plan, most_seconds: float = MOST_SECONDS) -> Iterator[Ob
 
 def _ask(plan: Plan, most_seconds: float) -> dict[str, Any] | str:
     """What the process says in its last line, or why it says nothing of use."""
+    if find_spec("vllm") is None:
+        return "vLLM is not installed"
     package = str(Path(__file__).resolve().parents[2])
     try:
         done = subprocess.run(

@@ -24,9 +24,6 @@ def main() -> None:
     plan = Plan.from_json(json.loads(sys.stdin.readline()))
     try:
         answer: Mapping[str, Any] = groups_of_vllm(plan)
-    except ModuleNotFoundError as failure:
-        missing = "vLLM is not installed" if failure.name == "vllm" else f"vLLM cannot be imported: {failure}"
-        answer = {"cannot": missing}
     except Exception as failure:  # whatever a release does otherwise, it is told and not taken for a difference
         answer = {"cannot": f"vLLM cannot be asked: {type(failure).__name__}: {failure}".splitlines()[0]}
     sys.stdout.write(f"\n{json.dumps(answer)}\n")
