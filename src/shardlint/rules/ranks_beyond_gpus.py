@@ -15,10 +15,10 @@ SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
 def judge(
-    told: Told, gpus_per_node: Located[int], engine: Engine, engine_version: Located[Version]
+    told: Told, gpus_per_node: Located[int], nodes: Located[int], engine: Engine, engine_version: Located[Version]
 ) -> Iterator[Problem]:
-    nodes, there = max(told.nnodes or 1, 1), gpus_per_node.value
-    needed = -(-ranks(told) * copies(told) // nodes)
+    hosts, there = max(told.nnodes or 1, nodes.value, 1), gpus_per_node.value
+    needed = -(-ranks(told) * copies(told) // hosts)
     if needed <= there or ranks(told) < 1:
         return
     written = [told.located(name) for name in SIZES]
@@ -32,7 +32,7 @@ def judge(
         at=sizes[0] if sizes else None,
         message=f"{counted(needed, 'rank')} on each node need a GPU of their own, and it has {there}: "
         f"{named(engine, engine_version)} stops its workers before they load",
-        sum=f"{of}{f' / {nodes} nodes' if nodes > 1 else ''} = {needed} > {there}",
+        sum=f"{of}{f' / {hosts} nodes' if hosts > 1 else ''} = {needed} > {there}",
         help=(f"{needed} GPUs",),
         related=((gpus_per_node, f"{counted(there, 'GPU')} here"),),
     )
