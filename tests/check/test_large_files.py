@@ -39,7 +39,19 @@ def chunks(number: int) -> None:
     assert list(Rendered("-", text).texts())[1][1] == text
 
 
-@pytest.mark.parametrize("work", [services, pods, chunks])
+def one_word(number: int) -> None:
+    """A file of no form with one long word."""
+    read([Source("a.yaml", f"vllm: {'x' * 100 * number}\n")], NoFiles(), Settings())
+
+
+def pods_beside_a_map(number: int) -> None:
+    """Each pod reads a ConfigMap that grows with their number."""
+    data = "".join(f"  K{key}: v\n" for key in range(number))
+    pod = "---\nkind: Pod\nspec: {containers: [{image: vllm/vllm-openai, envFrom: [{configMapRef: {name: c}}]}]}\n"
+    read([Source("a.yaml", f"kind: ConfigMap\nmetadata: {{name: c}}\ndata:\n{data}{pod * 20}")], NoFiles(), Settings())
+
+
+@pytest.mark.parametrize("work", [services, pods, chunks, one_word, pods_beside_a_map])
 def test_many_documents_cost_so_many_times_one(work: Callable[[int], None]) -> None:
     work(10)
 

@@ -8,7 +8,7 @@ from shardlint.text import Source
 
 NO_FORM = "has none of the forms that are known"
 _SIGNS = (
-    r"vllm/vllm-[\w.-]+|[\w./-]*vllm-openai[\w.-]*(?::[\w.-]+)?|lmsysorg/sglang[\w.:-]*|nvcr\.io/nim/[\w./:-]+"
+    r"vllm/vllm-[\w.-]+|(?<![\w./-])[\w./-]*vllm-openai[\w.-]*(?::[\w.-]+)?|lmsysorg/sglang[\w.:-]*|nvcr\.io/nim/[\w./:-]+"
     r"|\bvllm serve\b|\bvllm\.entrypoints\.[\w.]+|\bsglang\.launch_server\b|\btrtllm-serve\b"
     r"|\btext-generation-(?:launcher|inference)\b|--tensor-parallel-size|--tp-size"
 )

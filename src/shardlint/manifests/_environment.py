@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as EnvMapping
+from functools import lru_cache
 
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests._objects import text
@@ -82,6 +83,11 @@ def _from_source(source: Node, document: Document) -> Iterator[tuple[str, Maybe[
     prefix, name = text(source.get("prefix")), text(source.get("configMapRef", "name"))
     config = _config_map(document, name)
     data = config.get("data") if config is not None else None
-    for key, value in data.items() if isinstance(data, Mapping) else ():
-        if isinstance(value, Scalar):
-            yield prefix + key.text, value_of(value)
+    for key, value in _values_of(data) if isinstance(data, Mapping) else ():
+        yield prefix + key, value
+
+
+@lru_cache(maxsize=16)
+def _values_of(data: Mapping) -> tuple[tuple[str, Maybe[str]], ...]:
+    """The values of a ConfigMap, which may be large and stand beside many pods."""
+    return tuple((key.text, value_of(value)) for key, value in data.items() if isinstance(value, Scalar))

@@ -61,7 +61,7 @@ def beside(document: Document, name: str, *kinds: str) -> Mapping | None:
     return None
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def objects_of_file(source: Source) -> tuple[Mapping, ...]:
     """The objects of all documents of a file."""
     return tuple(item for document in documents(source).documents for item in objects(document.root))
