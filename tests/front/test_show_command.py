@@ -165,3 +165,19 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     script.write_text(f"vllm serve {LLAMA_8B}\n")
     assert main(["show", str(script), "--svg", str(tmp_path / "no" / "folder.svg")]) == 2
     assert "folder.svg" in capsys.readouterr().err
+
+
+def test_words_of_the_manifest_that_a_terminal_or_a_page_acts_on_are_escaped_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = r"</title><script>\e[31m\u202e\n"
+    args = r'["meta-llama/Llama-3.1-8B-Instruct", "-tp", "2", "--quantization", "f\e[31m<b>p8"]'
+    container = f"{{image: vllm/vllm-openai:v0.33.0, args: {args}}}"
+    Path("a.yaml").write_text(f'kind: Pod\nmetadata: {{name: "{name}"}}\nspec: {{containers: [{container}]}}\n')
+    words = ["a.yaml", "--hardware", "2xH100", "--derive", "--html", "a.html", "--svg", "a.svg"]
+    assert main(["show", *words]) == 0
+    for text in (capsys.readouterr().out, Path("a.html").read_text(), Path("a.svg").read_text()):
+        assert all(character.isprintable() or character == "\n" for character in text)
+    assert "<script" not in Path("a.html").read_text() + Path("a.svg").read_text()
+    assert "<b>" not in Path("a.html").read_text()

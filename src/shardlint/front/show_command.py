@@ -161,7 +161,14 @@ def write_pictures(known: Shown, options: Options) -> None:
     if options.svg is not None:
         _write(options.svg, svg(known.scene))
     if options.html is not None:
-        _write(options.html, page(known.scene, known.bars, known.figures, known.remarks))
+        figures, remarks = map(_plain_figure, known.figures), map(plain, known.remarks)
+        _write(options.html, page(known.scene, known.bars, tuple(figures), tuple(remarks)))
+
+
+def _plain_figure(figure: Figure) -> Figure:
+    """A figure whose words, some of which are the manifest's, no reader acts on."""
+    terms = tuple(term._replace(value=plain(term.value), source=plain(term.source)) for term in figure.terms)
+    return figure._replace(value=plain(figure.value), formula=plain(figure.formula), terms=terms)
 
 
 def _write(name: str, text: str) -> None:
