@@ -133,7 +133,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
 }
 """Where a method looks for what config.json does not tell."""
 
-ONLY_OF_CHECKPOINTS = ("compressed-tensors", "quark", "torchao")
+ONLY_OF_CHECKPOINTS = ("compressed-tensors", "quark", "torchao", "fbgemm_fp8")
 """Methods that cannot begin without the description in config.json."""
 
 BITS = "bits"
