@@ -349,3 +349,8 @@ def test_a_choice_that_no_release_takes_does_not_depend_on_the_release(words: st
     (problem,) = read(f"m {words}", "0.12.0").problems
     assert problem.message.startswith(f"argument {words.split()[0]}: invalid choice")
     assert problem.depends_on_release is of_release
+
+
+@pytest.mark.parametrize("words", ['m --port "$@"', "m --max-num-seqs ${ARGS[@]}", "m --served-model-name $@"])
+def test_a_flag_before_words_that_are_not_told_may_have_its_value_among_them(words: str) -> None:
+    assert messages(read(words)) == []

@@ -266,6 +266,9 @@ class _Reader:
         values: list[Word] = []
         while (value := self.next_value(of_list=bool(values))) is not None:
             values.append(value)
+        if not values and (open_word := self.open_word()) is not None:
+            self.keep(flag, open_word)
+            return
         if not values:
             self.refuse(word, f"argument {_names(flag)}: expected at least one argument")
             return
@@ -278,6 +281,8 @@ class _Reader:
         given = value if value is not None else self.next_value()
         if given is None and flag.kind == "optional":
             self.keep(flag, word.respelled(word.value).with_value(True))
+        elif given is None and (open_word := self.open_word()) is not None:
+            self.keep(flag, open_word._replace(spelled=f"{word.value} {open_word.spelled}"))
         elif given is None:
             self.refuse(word, f"argument {_names(flag)}: expected one argument")
         elif isinstance(given, Unknown):
@@ -308,6 +313,12 @@ class _Reader:
             return None
         self.place += 1
         return word
+
+    def open_word(self) -> Unknown | None:
+        """The following word, where it may stand for several: the first of them may be a value."""
+        following = self.words[self.place] if self.place < len(self.words) else None
+        is_open = isinstance(following, Unknown) and _MANY_WORDS.fullmatch(following.spelled)
+        return following if is_open and isinstance(following, Unknown) else None
 
     def is_more_flags(self, word: Unknown, of_list: bool) -> bool:
         if _UNKNOWN_WITH_KEY.match(word.spelled) or _MANY_WORDS.fullmatch(word.spelled):
