@@ -35,7 +35,7 @@ def pods(number: int) -> None:
 
 
 def chunks(number: int) -> None:
-    text = "---\n# Source: a/b.yaml\nkind: Service\n" * number * 30
+    text = "---\n# Source: a/b.yaml\nkind: Service\n" * number * 100
     assert list(Rendered("-", text).texts())[1][1] == text
 
 
@@ -60,5 +60,6 @@ def test_many_documents_cost_so_many_times_one(work: Callable[[int], None]) -> N
         work(number)
         return process_time() - start
 
-    short = min(seconds(100), seconds(100))
-    assert seconds(100 * TIMES) < short * TIMES * 2.5
+    short = min(seconds(100) for _ in range(3))
+    long = min(seconds(100 * TIMES) for _ in range(2))
+    assert long < short * TIMES * 3
