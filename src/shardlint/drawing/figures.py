@@ -117,7 +117,9 @@ def _cache_terms(rows: Sequence[CacheRow], division: Division, rank: Rank) -> It
         yield Term("KV heads", str(heads), f"max(1, {row.heads.count} / TP {division.tensor})")
         yield Term("elements of a head", str(row.elements_per_head), "keys and values together")
     if elements and all(row.element == "cache" and row.tokens == 1 for row in rows):
-        yield Term("their bytes", f"{(rank.kv_bytes_per_token_if_all_full or 0) / elements:g}", "of an element of the cache")
+        yield Term(
+            "their bytes", f"{(rank.kv_bytes_per_token_if_all_full or 0) / elements:g}", "of an element of the cache"
+        )
 
 
 def _replication(known: Known, over_all: float) -> Iterator[Figure]:
