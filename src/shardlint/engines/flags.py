@@ -31,6 +31,10 @@ _NAMED_FOR_MODELS = re.compile(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE
 _QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
 
 
+MOST_COMPARED = 100
+"""Faults of one command up to which a strange flag is compared with every known one: more are no slips of a hand."""
+
+
 class Reading:
     """What a command line says. `values` is by the flags' canonical names, the last one written wins."""
 
@@ -175,7 +179,9 @@ class _Reader:
     def refuse_unknown(self, word: Located[str], before: int, *, depends_on_release: bool = False) -> None:
         if self.era.complete:
             values = [w.value if isinstance(w, Located) else w.spelled for w in self.words[before : self.place]]
-            near = self.table.near(_dashed(word.value.partition("=")[0]), self.era)
+            near: tuple[str, ...] = ()
+            if len(self.reading.problems) < MOST_COMPARED:
+                near = self.table.near(_dashed(word.value.partition("=")[0]), self.era)
             message = " ".join(["unrecognized arguments:", word.value, *values])
             self.reading.problems.append(FlagProblem(word, message, depends_on_release=depends_on_release, near=near))
 

@@ -25,7 +25,7 @@ FAILURES = (Exception, SystemExit)
 """What a plugin may raise: a sys.exit() of its own would end the run as if nothing had been found."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # told apart by what it is, as modules are
 class GuardedForm:
     """A plugin's form, whose mistakes bear the plugin's name."""
 
