@@ -17,18 +17,19 @@ from shardlint.deployment import FlagProblem, Word
 from shardlint.engines.tables import Era, Flag, Found, Option, Table
 from shardlint.engines.values import DEEPEST, JSON_KINDS, BadValue, bad_keys, convert, load_json
 from shardlint.findings import Located, Maybe, Span, Unknown
+from shardlint.findings.patterns import Pattern
 
 NO_WORDS = ("bool", "switch")
 BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 QUOTES = "\"'"
 
-_NEGATIVE_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
-_UNKNOWN_WITH_KEY = re.compile(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)(?:=|[\"']?\Z)")
-_MANY_WORDS = re.compile(r"\"?\$(?:[@*]|\{[@*][^}]*\}|\{\w+\[[@*]\][^}]*\})\"?")
-_NAMED_FOR_FLAGS = re.compile(r"ARG|FLAG|OPT|EXTRA|PARAM|toYaml", re.IGNORECASE)
-_NAMED_FOR_MODELS = re.compile(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE)
-_QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
+_NEGATIVE_NUMBER = Pattern(r"-\d+|-\d*\.\d+")
+_UNKNOWN_WITH_KEY = Pattern(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)(?:=|[\"']?\Z)")
+_MANY_WORDS = Pattern(r"\"?\$(?:[@*]|\{[@*][^}]*\}|\{\w+\[[@*]\][^}]*\})\"?")
+_NAMED_FOR_FLAGS = Pattern(r"ARG|FLAG|OPT|EXTRA|PARAM|toYaml", re.IGNORECASE)
+_NAMED_FOR_MODELS = Pattern(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE)
+_QUOTED = Pattern(r"([\"']).*\1", re.DOTALL)
 
 
 MOST_COMPARED = 100

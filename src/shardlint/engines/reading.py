@@ -18,6 +18,7 @@ from shardlint.engines.tables import Era, Flag
 from shardlint.engines.values import BadValue, convert
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 
 Knobs = dict[str, Maybe[Any]]
 KINDS = {"int": "int", "float": "float", "size": "length", "bool": "str", "str": "str"}
@@ -150,7 +151,7 @@ def model(reading: Reading, engine: Engine, start: Start) -> Maybe[str] | None:
     return flagged if flagged is not None else _named(positional) if positional is not None else None
 
 
-_PLACEHOLDER = re.compile(r"__[A-Z][A-Z0-9_]*__|<[^<>]+>|YOUR[-_][A-Z_-]+")
+_PLACEHOLDER = Pattern(r"__[A-Z][A-Z0-9_]*__|<[^<>]+>|YOUR[-_][A-Z_-]+")
 """Names that somebody is to write something else for."""
 
 
@@ -232,7 +233,7 @@ def _variable(variable: str, target: str, written: Maybe[str], engine: Engine) -
 # Image and version
 
 
-_WRITTEN_TAG = re.compile(r"[^\s:]:([A-Za-z0-9_][\w.-]*)[\"']?", re.ASCII)
+_WRITTEN_TAG = Pattern(r"[^\s:]:([A-Za-z0-9_][\w.-]*)[\"']?", re.ASCII)
 """The end of an image's reference whose registry or name is not known, and whose tag is."""
 
 

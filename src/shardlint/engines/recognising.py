@@ -10,6 +10,7 @@ from shardlint.deployment import Launch, Word
 from shardlint.engines.engine import Command, Engine
 from shardlint.engines.images import split
 from shardlint.findings import Located, Unknown
+from shardlint.findings.patterns import Pattern
 
 WRAPPERS = frozenset(
     {
@@ -24,10 +25,10 @@ WRAPPERS = frozenset(
 EXECUTORS = frozenset({"docker", "podman", "nerdctl", "kubectl"})
 """Programs that do so after `exec`."""
 
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_NO_ENGINE = re.compile(r"router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter", re.IGNORECASE)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_PYTHON = Pattern(r"(?:python|pypy)[\d.]*")
+_HUB_ID = Pattern(r"[\w.-]+/[\w.-]+")
+_NO_ENGINE = Pattern(r"router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter", re.IGNORECASE)
+_ASSIGNMENT = Pattern(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
 class Start(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from shardlint.engines.tables import Era, Flag, Table
+from shardlint.findings.patterns import Pattern
 
 THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -19,10 +19,10 @@ JSON_KINDS = ("json", "object")
 DEEPEST = 64
 """Levels of JSON in a flag; real ones have five."""
 
-_BRACKETS = re.compile(r"[][{}]")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
-_JSON_TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
-_JSON_SIZE = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
+_BRACKETS = Pattern(r"[][{}]")
+_SIZE = Pattern(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
+_JSON_TEXT = Pattern(r'("(?:[^"\\]|\\.)*")')
+_JSON_SIZE = Pattern(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
 
 
 class BadValue(NamedTuple):

@@ -9,21 +9,22 @@ from typing import TypeVar
 
 from shardlint.facts.hardware import Accelerator
 from shardlint.facts.tables import row_by_key
+from shardlint.findings.patterns import Pattern
 
 T = TypeVar("T")
 
-_SEPARATORS = re.compile(r"[\s_.-]+")
-_SLICE = re.compile(r"mig[-_ ]?\d|^\d+g\.\d+gb", re.IGNORECASE)
-_SHARED = re.compile(r"-shared$", re.IGNORECASE)
-_MEMORY = re.compile(r"(\d{2,3})\s*(?:gb|g)(?![a-z0-9])", re.IGNORECASE)
-_CHIP = re.compile(
+_SEPARATORS = Pattern(r"[\s_.-]+")
+_SLICE = Pattern(r"mig[-_ ]?\d|^\d+g\.\d+gb", re.IGNORECASE)
+_SHARED = Pattern(r"-shared$", re.IGNORECASE)
+_MEMORY = Pattern(r"(\d{2,3})\s*(?:gb|g)(?![a-z0-9])", re.IGNORECASE)
+_CHIP = Pattern(
     r"(?<![a-z0-9])(gb300|gb200|gh200|gb10|b300|b200|h800|h200|h100|h20|a800|a100|a10g|a10|a16|a30|a40|l40s|l40|l20|l4"
     r"|v100|t4g|t4|p100|mi355x|mi350x|mi325x|mi308x|mi300x|mi250x|mi250|mi210|gaudi3|gaudi2)(?![a-z0-9])",
     re.IGNORECASE,
 )
 FORMS = {
-    "sxm": re.compile(r"sxm|nvlink|hbm3", re.IGNORECASE),
-    "pcie": re.compile(r"pcie|nvl(?!ink)", re.IGNORECASE),
+    "sxm": Pattern(r"sxm|nvlink|hbm3", re.IGNORECASE),
+    "pcie": Pattern(r"pcie|nvl(?!ink)", re.IGNORECASE),
 }
 """The words of a name that tell the board's form."""
 

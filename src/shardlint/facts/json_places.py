@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from shardlint.findings import Span
+from shardlint.findings.patterns import Pattern
 from shardlint.text.source import Source
 
 DEEPEST = 4
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
-_GAP = re.compile(r"\s*:\s*")
-_VALUE_END = re.compile(r"[,}\]\n\r]")
+_TOKEN = Pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
+_GAP = Pattern(r"\s*:\s*")
+_VALUE_END = Pattern(r"[,}\]\n\r]")
 
 
 def place_of(source: Source, path: Sequence[str]) -> Span | None:

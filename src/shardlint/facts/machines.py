@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from shardlint.facts import accelerators
 from shardlint.facts.hardware import Machine
 from shardlint.facts.tables import row_by_key
+from shardlint.findings.patterns import Pattern
 
 _SPEAKING_NAMES = (
-    ("ibm", re.compile(r"gx\d+d?-\d+x\d+x(?P<gpus>\d+)(?P<gpu>[a-z]+\d+[a-z]?)")),
-    ("oci", re.compile(r"(?:bm|vm)\.gpu\.(?P<gpu>[a-z]+\d+[a-z]?)(?:-[a-z0-9]+)?\.(?P<gpus>\d+)")),
-    ("crusoe", re.compile(r"(?P<gpu>[a-z]+\d+[a-z]?-\d+gb(?:-sxm|-nvl|-pcie)?)(?:-ib|-roce)?\.(?P<gpus>\d+)x")),
-    ("lambda", re.compile(r"gpu_(?P<gpus>\d+)x_(?P<gpu>[a-z0-9_]+)")),
-    ("coreweave", re.compile(r"gd-(?P<gpus>\d+)x(?P<gpu>[a-z]+\d+[a-z]?)(?:ib)?-i\d+")),
-    ("digitalocean", re.compile(r"gpu-(?P<gpu>[a-z]+\d+[a-z]?)x(?P<gpus>\d+)-\d+gb")),
+    ("ibm", Pattern(r"gx\d+d?-\d+x\d+x(?P<gpus>\d+)(?P<gpu>[a-z]+\d+[a-z]?)")),
+    ("oci", Pattern(r"(?:bm|vm)\.gpu\.(?P<gpu>[a-z]+\d+[a-z]?)(?:-[a-z0-9]+)?\.(?P<gpus>\d+)")),
+    ("crusoe", Pattern(r"(?P<gpu>[a-z]+\d+[a-z]?-\d+gb(?:-sxm|-nvl|-pcie)?)(?:-ib|-roce)?\.(?P<gpus>\d+)x")),
+    ("lambda", Pattern(r"gpu_(?P<gpus>\d+)x_(?P<gpu>[a-z0-9_]+)")),
+    ("coreweave", Pattern(r"gd-(?P<gpus>\d+)x(?P<gpu>[a-z]+\d+[a-z]?)(?:ib)?-i\d+")),
+    ("digitalocean", Pattern(r"gpu-(?P<gpu>[a-z]+\d+[a-z]?)x(?P<gpus>\d+)-\d+gb")),
 )
 """Clouds whose machine names say how many cards of which kind."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from typing import BinaryIO, NamedTuple
 
 from shardlint.findings import FileNote, Problem, Span
+from shardlint.findings.patterns import Pattern
 from shardlint.front.failures import CannotRun
 from shardlint.front.ignored import Scope, inherited_scopes, is_ignored, own_scope
 from shardlint.text import Source
@@ -56,7 +56,7 @@ def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool =
     `force_exclude` passes over a named file too where a search of its folder would: git ignores it, or nothing in it
     has to do with serving a language model.  Raises CannotRun for a path that is not there.
     """
-    names = re.compile("|".join(translate(pattern) for pattern in sorted(set(patterns))))
+    names = Pattern("|".join(translate(pattern) for pattern in sorted(set(patterns))))
     roots = [os.path.realpath(path) for path in paths if path != STANDARD_INPUT]
     search = _Search(names, roots, force_exclude)
     for path in sorted(set(paths)):
@@ -65,7 +65,7 @@ def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool =
 
 
 class _Search:
-    def __init__(self, names: re.Pattern[str], roots: list[str], force_exclude: bool) -> None:
+    def __init__(self, names: Pattern, roots: list[str], force_exclude: bool) -> None:
         self.names = names
         self.roots = roots
         self.force_exclude = force_exclude

@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests._devices import ALL_OF_HOST, NOTHING, RUNTIME_DEVICES, VISIBLE_DEVICES
 
 Names = tuple[str, ...]
 
-_DEVICE = re.compile(r"(?:(?:nvidia|amd)\.com/gpu=|/dev/nvidia(?=\d))([\w-]+)")
+_DEVICE = Pattern(r"(?:(?:nvidia|amd)\.com/gpu=|/dev/nvidia(?=\d))([\w-]+)")
 
 EVERY: Names = tuple(map(str, range(64)))
 """All cards of a host, of which no engine uses more on one host."""

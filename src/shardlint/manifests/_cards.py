@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
@@ -18,9 +18,9 @@ _CARD_KEYS = frozenset(("gpu.nvidia.com/class", "gpu.nvidia.com/model", "gpu.int
 _MACHINE_ENDINGS = ("instancetype", "instanceclass", "machinetype")
 _CLASS_ENDINGS = ("computeclass",)
 """Such a class may be named after a card or a machine."""
-_NO_NAME = re.compile(r"(?i)true|false|yes|no|present|enabled|nvidia|amd|intel|gpu|cuda|rocm|\d*")
-_PLACEHOLDER = re.compile(r"(?i)\breplaced?\b|\byour\b|<.*>|__.+__|\bchange-?me\b|\bplaceholder\b|\btodo\b")
-_PRODUCT = re.compile(r"(?:NVIDIA|AMD|Tesla)-\S")
+_NO_NAME = Pattern(r"(?i)true|false|yes|no|present|enabled|nvidia|amd|intel|gpu|cuda|rocm|\d*")
+_PLACEHOLDER = Pattern(r"(?i)\breplaced?\b|\byour\b|<.*>|__.+__|\bchange-?me\b|\bplaceholder\b|\btodo\b")
+_PRODUCT = Pattern(r"(?:NVIDIA|AMD|Tesla)-\S")
 """How the operators of the vendors spell a product, which people then give to taints as well."""
 _ONE_OF = "several values are allowed"
 

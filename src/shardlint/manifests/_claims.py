@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices
 from shardlint.manifests._objects import beside, kind, text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
-_NO_CARDS = re.compile(r"(?i)imex|channel|compute-?domain|rdma|roce|\befa\b|\bnics?\b")
+_NO_CARDS = Pattern(r"(?i)imex|channel|compute-?domain|rdma|roce|\befa\b|\bnics?\b")
 """What the names of claims say that are for links between cards, and whose templates controllers make."""
-_PART = re.compile(r"(?i)\bmig\b|['\"]\d+g\.\d+gb")
+_PART = Pattern(r"(?i)\bmig\b|['\"]\d+g\.\d+gb")
 """What a class or a selector says that asks for slices of cards."""
 
 

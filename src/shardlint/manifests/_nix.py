@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe, Problem
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _docker_run, _mounts, _scripts, _surroundings
 from shardlint.manifests._started import started
 from shardlint.manifests._values import value_of
@@ -14,7 +14,7 @@ from shardlint.text import made, nix
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence, walk
 from shardlint.text.source import Library, Source
 
-_ENGINE = re.compile(r"(?i)llm|sglang|tensorrt|text-generation|tgi")
+_ENGINE = Pattern(r"(?i)llm|sglang|tensorrt|text-generation|tgi")
 
 
 def launches_of(source: Source, form: str, library: Library) -> Iterator[Launch | Problem]:

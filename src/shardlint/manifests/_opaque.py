@@ -6,15 +6,16 @@ import re
 
 from shardlint.deployment import ConfigEntry, Launch
 from shardlint.findings import Located, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _stated
 
 _ENGINES = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG}
-_SCRIPT = re.compile(
+_SCRIPT = Pattern(
     r"(?:.*/)?[\w.-]*(vllm|sglang)[\w.-]*\.(?:sh|bash)"
     r"|(?:.*/)?(vllm|sglang)/(?:[\w.-]+/)?(?:start|run|serve|launch|entrypoint)[\w-]*\.(?:sh|bash)",
     re.IGNORECASE,
 )
-_OTHER_PURPOSE = re.compile(r"(?i)bench|proxy|router|gateway|health|check|stop|test|client|install|setup|build|watch")
+_OTHER_PURPOSE = Pattern(r"(?i)bench|proxy|router|gateway|health|check|stop|test|client|install|setup|build|watch")
 
 
 def named(launch: Launch) -> Launch:
@@ -30,16 +31,16 @@ def named(launch: Launch) -> Launch:
     return launch._replace(argv=(*_stated.command(engine, launch.at), inside))
 
 
-_IMAGE = re.compile(r"(?i)(?<![a-z])(vllm|sglang|trt-?llm|tensorrt-?llm)(?![a-z])")
-_OTHER_IMAGE = re.compile(r"(?i)router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter|client|webui")
+_IMAGE = Pattern(r"(?i)(?<![a-z])(vllm|sglang|trt-?llm|tensorrt-?llm)(?![a-z])")
+_OTHER_IMAGE = Pattern(r"(?i)router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter|client|webui")
 _BY_IMAGE = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG}
 _TRTLLM = ("trtllm-serve",)
 _VARIABLES = (
-    (re.compile(r"(?:VLLM_|LLM_|HF_)?MODEL(?:_(?:ID|NAME|PATH|REPO))?1?"), "model"),
-    (re.compile(r"(?:VLLM_)?(?:TP|TP_SIZE|TENSOR_PARALLEL(?:_SIZE|ISM)?)1?"), "tensor-parallel-size"),
-    (re.compile(r"(?:VLLM_)?(?:PP|PP_SIZE|PIPELINE_PARALLEL(?:_SIZE|ISM)?)1?"), "pipeline-parallel-size"),
-    (re.compile(r"(?:VLLM_)?MAX_MODEL_LEN(?:GTH)?1?"), "max-model-len"),
-    (re.compile(r"(?:VLLM_)?GPU_MEM(?:ORY)?_UTIL(?:I[SZ]ATION)?1?"), "gpu-memory-utilization"),
+    (Pattern(r"(?:VLLM_|LLM_|HF_)?MODEL(?:_(?:ID|NAME|PATH|REPO))?1?"), "model"),
+    (Pattern(r"(?:VLLM_)?(?:TP|TP_SIZE|TENSOR_PARALLEL(?:_SIZE|ISM)?)1?"), "tensor-parallel-size"),
+    (Pattern(r"(?:VLLM_)?(?:PP|PP_SIZE|PIPELINE_PARALLEL(?:_SIZE|ISM)?)1?"), "pipeline-parallel-size"),
+    (Pattern(r"(?:VLLM_)?MAX_MODEL_LEN(?:GTH)?1?"), "max-model-len"),
+    (Pattern(r"(?:VLLM_)?GPU_MEM(?:ORY)?_UTIL(?:I[SZ]ATION)?1?"), "gpu-memory-utilization"),
 )
 """Names under which images of one's own take what the engine is to be told."""
 

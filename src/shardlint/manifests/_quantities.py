@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from shardlint.findings import Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 
-_KUBERNETES = re.compile(r"(\d{1,30}(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2}))?(m|[kKMGTPE]i?)?")
-_DOCKER = re.compile(r"(\d{1,30}(?:\.\d*)?)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
+_KUBERNETES = Pattern(r"(\d{1,30}(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2}))?(m|[kKMGTPE]i?)?")
+_DOCKER = Pattern(r"(\d{1,30}(?:\.\d*)?)\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
 _LETTERS = "kmgtp"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from shardlint.findings import Maybe
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices
 from shardlint.manifests._objects import kind, objects_of_file, text
 from shardlint.manifests._values import value_of
@@ -13,8 +13,8 @@ from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
 KINDS = ("ResourceQuota", "NodePool", "ClusterQueue")
-_ANY = re.compile(r"\b(?:ResourceQuota|NodePool|ClusterQueue)\b")
-_GPU = re.compile(r"(?:(?:requests|limits)\.)?(?:nvidia|amd)\.com/gpu")
+_ANY = Pattern(r"\b(?:ResourceQuota|NodePool|ClusterQueue)\b")
+_GPU = Pattern(r"(?:(?:requests|limits)\.)?(?:nvidia|amd)\.com/gpu")
 
 
 def quota(document: Document) -> Maybe[int] | None:

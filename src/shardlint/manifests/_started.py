@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from shardlint.deployment import Word
 from shardlint.findings import Located, Maybe, Span
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests._splices import word_of
 from shardlint.text.source import Fragment
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from shardlint.text.shell import Command
 
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh"})
-_INITS = re.compile(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
+_INITS = Pattern(r"(?:.*/)?(?:tini|dumb-init|catatonit|env)|-[gs]|--")
 """Small inits, and their options, that do nothing but start the words after them."""
 _OPTIONS_WITH_NAME = frozenset({"-o", "+o", "-O", "+O"})
 _ENDERS = frozenset({"kill", "pkill", "killall", "wait", "fuser"})
-_SHELL_LINE = re.compile(r"(?:/\S+/)?(?:ba|z|da|a|k)?sh\s+-\w*c\s")
+_SHELL_LINE = Pattern(r"(?:/\S+/)?(?:ba|z|da|a|k)?sh\s+-\w*c\s")
 """How a whole command line begins that stands in one word; KubeRay gives such to a shell of its own."""
-_SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
+_SCRIPT_OPTION = Pattern(r"-[a-zA-Z]*c[a-zA-Z]*")
 
 
 class Started(NamedTuple):

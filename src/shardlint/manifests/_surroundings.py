@@ -5,13 +5,13 @@ Kubernetes pods, Compose services and `docker run` say the same things in three 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from typing import TYPE_CHECKING, TypeGuard
 
 from shardlint.deployment import Container, Probe
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices, _quantities, _resources
 from shardlint.manifests._objects import kind, objects_of_file, text
 from shardlint.manifests._values import value_of
@@ -44,13 +44,13 @@ _SHARES = frozenset(
     )
 )
 """Resources by which schedulers of virtual GPUs (HAMi, Volcano) give a part of each card."""
-_SLICED = re.compile(
+_SLICED = Pattern(
     r"(?i)cloud\.google\.com/gke-gpu-partition-size=.|cloud\.google\.com/gke-gpu-sharing-strategy=."
     r"|nvidia\.com/gpu\.sharing-strategy=(?!none).|nvidia\.com/gpu\.product=.*(?:-SHARED$|-MIG-\d)"
 )
 """Labels of nodes whose cards are cut or shared."""
-_SERVICE = re.compile(r"kind[\"']?:\s*[\"']?Service\b")
-_ASKS_SERVER = re.compile(r"(?i)curl|wget|https?:|health|localhost|127\.0\.0\.1|/v1/|\bnc\b")
+_SERVICE = Pattern(r"kind[\"']?:\s*[\"']?Service\b")
+_ASKS_SERVER = Pattern(r"(?i)curl|wget|https?:|health|localhost|127\.0\.0\.1|/v1/|\bnc\b")
 
 
 # Pods

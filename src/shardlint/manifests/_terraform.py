@@ -10,6 +10,7 @@ from typing import NamedTuple
 from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe, Problem, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices, _docker_run, _lmi, _opaque, _scripts
 from shardlint.manifests._inner import documents_in
 from shardlint.manifests._objects import text
@@ -24,7 +25,7 @@ from shardlint.text.hcl import Block, Module, Scope
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 from shardlint.text.source import Library, Source, beside
 
-_ENGINE = re.compile(r"(?i)llm|sglang|tensorrt|trt-llm|text-generation|tgi|nim|dynamo|lmi|djl")
+_ENGINE = Pattern(r"(?i)llm|sglang|tensorrt|trt-llm|text-generation|tgi|nim|dynamo|lmi|djl")
 _SCRIPTS = (
     "user_data", "user_data_base64", "custom_data", "metadata_startup_script", "startup_script", "user_data_replace",
     "cloud_init", "content",

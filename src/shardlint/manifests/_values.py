@@ -8,20 +8,21 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests._splices import Splice, word_of
 from shardlint.text.nodes import Node, Scalar, Sequence
 from shardlint.text.source import MASK, Fragment, Stretches
 
 NO_ENV: Mapping[str, Maybe[str]] = MappingProxyType({})
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
-_PLACEHOLDER = re.compile(r"\$\{\w+\}|\$[A-Z_][A-Z0-9_]*\b")
+_REFERENCE = Pattern(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
+_PLACEHOLDER = Pattern(r"\$\{\w+\}|\$[A-Z_][A-Z0-9_]*\b")
 """What envsubst and OpenShift templates fill in; Kubernetes itself knows only `$(NAME)`."""
-_LONE_FLAG = re.compile(rf"(?<!\S)--[\w.-]+(?:=[^\s{MASK}]+)?(?=\s|\Z)(?=[ \t\\]*(?:\n|\Z|--?[A-Za-z]))")
+_LONE_FLAG = Pattern(rf"(?<!\S)--[\w.-]+(?:=[^\s{MASK}]+)?(?=\s|\Z)(?=[ \t\\]*(?:\n|\Z|--?[A-Za-z]))")
 """A flag with its value in one word, or one behind which no value stands."""
 _RENDER = "render the template first"
 _ESCAPED_DOLLAR = "${DOLLAR}"
 """How templates for envsubst write a dollar sign that is to stay (`DOLLAR='$'`)."""
-_UNSET = re.compile(r"\$\([A-Za-z_][\w.-]*\)")
+_UNSET = Pattern(r"\$\([A-Za-z_][\w.-]*\)")
 """A reference that was not replaced: its variable comes from another file, or was forgotten."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Span
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests._objects import YAML_FILES, kind, objects_of_file, of_kind, place, text
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node
@@ -30,7 +31,7 @@ MODEL_FLAGS = {"sglang": "model-path", "tgi|text-generation-inference": "model-i
 """How the model is named to those that do not call it `model`; NIM brings its own."""
 DEPLOYMENT_MODE = "serving.kserve.io/deploymentMode"
 KNATIVE = ("Serverless", "Knative")
-OTHER_TASKS = re.compile(r"--task[= ]?(?:fill_mask|token_classification|sequence_classification|text_embedding)")
+OTHER_TASKS = Pattern(r"--task[= ]?(?:fill_mask|token_classification|sequence_classification|text_embedding)")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:

@@ -7,12 +7,12 @@ Arguments without a command go behind.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as EnvMapping
 
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests._objects import YAML_FILES, kind, name, objects_of_file, of_kind, place, text
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
@@ -27,7 +27,7 @@ ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 DEVICE_COUNT = "serving.kserve.io/exp-dra-device-count"
 DEVICE_CONTAINER = "serving.kserve.io/exp-dra-container-name"
 DEVICE_SELECTOR = "serving.kserve.io/exp-dra-cel-selector"
-_SELECTED = re.compile(r"\[['\"](?:type|productName)['\"]\](?:\.\w+)?\s*==\s*['\"]([^'\"]+)['\"]")
+_SELECTED = Pattern(r"\[['\"](?:type|productName)['\"]\](?:\.\w+)?\s*==\s*['\"]([^'\"]+)['\"]")
 PARALLELISM = {
     "tensor": "tensor-parallel-size",
     "pipeline": "pipeline-parallel-size",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from shardlint.deployment import Deployment
 from shardlint.findings import Effect, Located, Problem, Rule, Severity
+from shardlint.findings.patterns import Pattern
 from shardlint.layout.placement import Placement
 from shardlint.rules._words import counted
 
 ONE = Located(1, origin="default")
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
-_MIG = re.compile(r"(?i)(?:^|[^a-z])mig(?:[^a-z]|$)|\d+g\.\d+gb|partition-size")
-_VIRTUAL = re.compile(r"gpumem|gpucores|vgpu-")
+_MIG = Pattern(r"(?i)(?:^|[^a-z])mig(?:[^a-z]|$)|\d+g\.\d+gb|partition-size")
+_VIRTUAL = Pattern(r"gpumem|gpucores|vgpu-")
 """Resources of schedulers that share cards by a library in each container (HAMi, Volcano)."""
-_INSTANCE = re.compile(r"(?i)MIG-|\d+:\d+")
+_INSTANCE = Pattern(r"(?i)MIG-|\d+:\d+")
 """How an instance is named: by its UUID, or by the numbers of the card and of the instance."""
 
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located
+from shardlint.findings.patterns import Pattern
 
 _RANKS = ("node_rank", "data_parallel_rank", "data_parallel_start_rank")
 _SIZES = ("nnodes", "data_parallel_size", "dp_size", "tensor_parallel_size", "tp_size", "tp")
-_NOT_ZERO = re.compile(r"\d*[1-9]\d*", re.ASCII)
-_FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+_NOT_ZERO = Pattern(r"\d*[1-9]\d*", re.ASCII)
+_FLAG = Pattern(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 
 
 class Rank(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from shardlint.findings import Ignore, Problem, Span
+from shardlint.findings.patterns import Pattern
 from shardlint.text.source import Source
 
-_COMMENT = re.compile(r"(?:^|(?<=[\s;]))#[ \t]*shardlint:[ \t]*(?P<said>[^\r\n]*)", re.MULTILINE)
-_IGNORE = re.compile(r"ignore\[(?P<names>[ \t]*[\w-]+[ \t]*(?:,[ \t]*[\w-]+[ \t]*)*,?[ \t]*)\][ \t:-]*(?P<reason>.*)")
+_COMMENT = Pattern(r"(?:^|(?<=[\s;]))#[ \t]*shardlint:[ \t]*(?P<said>[^\r\n]*)", re.MULTILINE)
+_IGNORE = Pattern(r"ignore\[(?P<names>[ \t]*[\w-]+[ \t]*(?:,[ \t]*[\w-]+[ \t]*)*,?[ \t]*)\][ \t:-]*(?P<reason>.*)")
 
 
 def read(source: Source) -> tuple[tuple[Ignore, ...], tuple[Problem, ...]]:

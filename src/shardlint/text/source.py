@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from shardlint.findings import Span, Unknown
+from shardlint.findings.patterns import Pattern
 
 MASK = "\U0010f5a5"
 """Stands for each character of a template, or of a hole in a text, while it is parsed: private use, so never text."""
@@ -32,7 +32,7 @@ class Source:
         self.path: Final = path
         self.text: Final = text
         self._line_starts: list[int] = []
-        self._sought: dict[str | re.Pattern[str], bool] = {}
+        self._sought: dict[str | Pattern, bool] = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Source) and (self.path, self.text) == (other.path, other.text)
@@ -43,7 +43,7 @@ class Source:
     def __repr__(self) -> str:
         return f"Source({self.path!r})"
 
-    def holds(self, sought: str | re.Pattern[str]) -> bool:
+    def holds(self, sought: str | Pattern) -> bool:
         """Whether a text or a pattern stands anywhere in it; looked for once, however many documents ask."""
         found = self._sought.get(sought)
         if found is None:

@@ -13,24 +13,25 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from shardlint.findings.patterns import Pattern
 from shardlint.text.source import MASK, Stretches
 
 _LONGEST: Final = 8_000
 """Characters of one action that are searched for its end with quotes heeded."""
-_GO = re.compile(
+_GO = Pattern(
     r"\{\{(?:-?\s*/\*.*?\*/\s*-?\}\}|(?:\"(?:\\.|[^\"\\\n])*+\"|`[^`]*+`|'(?:\\.|[^'\\\n])*+'|(?!\}\})[^\"'`])*+\}\})",
     re.DOTALL,
 )
 _ENDS: Final = {"{{": "}}", "{%": "%}", "{#": "#}"}
-_OPENING = re.compile(r"\{\{|\{%|(?<!\$)\{#")
-_WORD = re.compile(r"\{[{%][-+~]?\s*(/\*|[A-Za-z]+\b|\$\w*\s*:?=|)")
+_OPENING = Pattern(r"\{\{|\{%|(?<!\$)\{#")
+_WORD = Pattern(r"\{[{%][-+~]?\s*(/\*|[A-Za-z]+\b|\$\w*\s*:?=|)")
 _CONTROLS: Final = frozenset(("if", "else", "end", "range", "with", "define", "block", "break", "continue", "/*"))
 _BEGIN: Final = frozenset(("if", "range", "with", "define", "block", "for", "macro", "call", "filter", "raw"))
 _ELSE: Final = frozenset(("else", "elif"))
-_BLOCK_HEADER = re.compile(r"(?:^|[ \t:-])[|>][-+]?(\d?)[-+]?[ \t]*(?:#.*)?$")
-_UNQUOTED = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|(\$\{[A-Za-z_][^{}\s]*\})")
+_BLOCK_HEADER = Pattern(r"(?:^|[ \t:-])[|>][-+]?(\d?)[-+]?[ \t]*(?:#.*)?$")
+_UNQUOTED = Pattern(r"\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|(\$\{[A-Za-z_][^{}\s]*\})")
 """Quoted text, or (group 1) a placeholder outside of it."""
-_KEY = re.compile(r"[ ]*(?:- +)*")
+_KEY = Pattern(r"[ ]*(?:- +)*")
 
 
 class Action(NamedTuple):
@@ -120,7 +121,7 @@ def _end(text: str, start: int) -> int:
     return text.index(_ENDS[text[start : start + 2]], start + 2) + 2
 
 
-_COMMENT = re.compile(r"[ \t]*#")
+_COMMENT = Pattern(r"[ \t]*#")
 
 
 def _outside_comments(text: str) -> Iterator[Action]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from shardlint.architectures.model import Missing
 from shardlint.architectures.rows import AttentionKind, ElementType
 from shardlint.architectures.schemes import Scheme
+from shardlint.findings.patterns import Pattern
 
 ModuleKind = Literal["linear", "experts", "head"]
 Names = Mapping[str, Any] | Sequence[str]
@@ -97,8 +98,8 @@ def exactly_or_by_expression(names: Sequence[str]) -> Callable[[str], bool]:
 
 MOST_REPETITIONS = 5
 """Unbounded repetitions in an expression of a checkpoint; real ones have up to four, more could take for ever."""
-_REPETITION = re.compile(r"(?<!\\)[*+]|\{\d*,\d*\}")
-_NESTED_REPETITION = re.compile(r"[*+}][^()]*\)[*+{]")
+_REPETITION = Pattern(r"(?<!\\)[*+]|\{\d*,\d*\}")
+_NESTED_REPETITION = Pattern(r"[*+}][^()]*\)[*+{]")
 
 
 def expression(text: str) -> re.Pattern[str]:
