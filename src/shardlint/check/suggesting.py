@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from shardlint.check.facts import DeploymentFacts
 from shardlint.check.trying import Trial
 from shardlint.deployment.spelling import respelled
-from shardlint.findings import Finding, Located, NotChecked, Span, Unknown
+from shardlint.findings import Finding, Located, Maybe, NotChecked, Span, Unknown
 
 MOST_TRIED = 16
 """Layouts: each costs a judgement by every rule."""
@@ -48,7 +48,7 @@ def with_suggestions(
     places = _places(facts)
     refused = [item for item in said if isinstance(item, Finding) and _refuses(item) and item.span in places]
     written = _written(facts) if refused else None
-    found = None if written is None else _nearest(facts, trial, written)
+    found = None if written is None else _known_nearest(facts, trial, written)
     if written is None or found is None:
         return list(said)
     words = _in_words(facts, written, found)
@@ -76,6 +76,19 @@ def _places(facts: DeploymentFacts) -> set[Span]:
     """Where the two sizes are written; where neither is, nothing can be advised in the author's words."""
     written = (_size(facts, name) for name in NAMES)
     return {size.span for size in written if size is not None and size.span is not None}
+
+
+def _known_nearest(facts: DeploymentFacts, trial: Trial, written: Pair) -> Pair | None:
+    """The same for all deployments of a model that say the same: overlays and copies are many."""
+    own = facts.deployment
+    said = [(name, _told(value)) for name, value in sorted({**own.engine_fields, **own.knobs}.items())]
+    machines = [_told(fact) for fact in (facts.gpus_per_node, facts.nodes, facts.accelerators, own.replicas)]
+    surroundings = (own.form, own.kind, len(own.open_words), len(own.server.others))
+    return facts.once(lambda: _nearest(facts, trial, written), "nearest", tuple(said), tuple(machines), surroundings)
+
+
+def _told(value: Maybe[Any] | None) -> str:
+    return repr(value.value) if isinstance(value, Located) else "" if value is None else value.reason
 
 
 def _nearest(facts: DeploymentFacts, trial: Trial, written: Pair) -> Pair | None:
