@@ -66,3 +66,8 @@ def test_what_is_advised_is_not_refused(tensor: int, pipeline: int) -> None:
 def test_where_nothing_near_works_the_rule_s_own_advice_stays() -> None:
     (finding,) = refused("vllm serve m --tensor-parallel-size 2", LARGE, 2, "L4")
     assert not finding.help[0].startswith("--tensor-parallel-size 1")
+
+
+def test_sizes_beyond_all_reason_cost_no_time() -> None:
+    command = "vllm serve m --tensor-parallel-size 1000000007 --pipeline-parallel-size 1000000009"
+    assert check_command(command, config=LLAMA).findings

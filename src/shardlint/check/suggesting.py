@@ -102,7 +102,7 @@ def _nearest(facts: DeploymentFacts, trial: Trial, written: Pair) -> Pair | None
 def _most_ranks(facts: DeploymentFacts, written: Pair) -> int:
     gpus, nodes, copies = facts.gpus_per_node, facts.nodes, facts.knob("data_parallel_size")
     if isinstance(gpus, Unknown) or isinstance(nodes, Unknown) or not isinstance(copies, Located):
-        return 2 * written.ranks
+        return min(MOST_RANKS, 2 * written.ranks)
     there: int = gpus.value * nodes.value // max(1, copies.value)
     return max(1, min(MOST_RANKS, there))
 
