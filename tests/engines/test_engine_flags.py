@@ -354,3 +354,11 @@ def test_a_choice_that_no_release_takes_does_not_depend_on_the_release(words: st
 @pytest.mark.parametrize("words", ['m --port "$@"', "m --max-num-seqs ${ARGS[@]}", "m --served-model-name $@"])
 def test_a_flag_before_words_that_are_not_told_may_have_its_value_among_them(words: str) -> None:
     assert messages(read(words)) == []
+
+
+def test_a_placeholder_inside_a_value_is_no_bad_value() -> None:
+    table = engines.engine("vllm").table
+    words = located(["--kv-transfer-config", '{"kv_connector": "X", "lease": ${LEASE}}', "--max-num-seqs", "${SEQS}"])
+    read = read_flags(words, table, table.era(None), takes_positional=False)
+    assert read.problems == []
+    assert [type(value) for value in read.values.values()] == [Unknown, Unknown]

@@ -182,8 +182,17 @@ def placement_of(facts: DeploymentFacts) -> Maybe[Placement]:
         one_replica_per_process=found["data_parallel_rank"] is not None
         or bool(_value(found["data_parallel_external_lb"])),
     )
+    if facts.deployment.server.primary.is_spread:
+        sizes, launching = _spread(sizes, launching, _value(facts.nodes) or 1)
     placed = place(sizes, launching)
     return Unknown(placed) if isinstance(placed, str) else Located(placed, origin="derived", source="the command")
+
+
+def _spread(sizes: Sizes, launching: Launching, pods: int) -> tuple[Sizes, Launching]:
+    """What a controller adds where one command stands for the ranks of several pods: replicas, else stages and TP."""
+    if sizes.data_parallel_size % pods == 0 and launching.data_parallel_size_local is None:
+        return sizes, launching._replace(data_parallel_size_local=sizes.data_parallel_size // pods)
+    return (sizes._replace(nnodes=pods), launching) if sizes.nnodes == 1 else (sizes, launching)
 
 
 def _value(fact: Maybe[Any] | None) -> Any:

@@ -127,6 +127,8 @@ class Launch(NamedTuple):
     """What surrounds it; None on a bare host, and where a controller makes the container in its own way."""
     unused_sizes: tuple[Located[int], ...] = ()
     """Sizes that fields of the manifest state and that its controller hands to no engine."""
+    is_spread: bool = False
+    """Whether its controller spreads the ranks over the pods of an instance, by flags that it adds itself."""
     ray: RayApplication | None = None
     """Where Ray Serve starts it, what that is told."""
 

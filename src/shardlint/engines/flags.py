@@ -29,6 +29,8 @@ _UNKNOWN_WITH_KEY = Pattern(r"[\"']?(?P<key>--?[A-Za-z][\w.-]*)(?:=|[\"']?\Z)")
 _MANY_WORDS = Pattern(r"\"?\$(?:[@*]|\{[@*][^}]*\}|\{\w+\[[@*]\][^}]*\})\"?")
 _NAMED_FOR_FLAGS = Pattern(r"ARG|FLAG|OPT|EXTRA|PARAM|toYaml", re.IGNORECASE)
 _NAMED_FOR_MODELS = Pattern(r"MODEL|CHECKPOINT|CKPT|WEIGHTS|/", re.IGNORECASE)
+_FILLED_IN = Pattern(r"\$\{\w+\}")
+"""What envsubst fills in, inside single quotes too, where a shell would not."""
 _QUOTED = Pattern(r"([\"']).*\1", re.DOTALL)
 
 
@@ -299,6 +301,10 @@ class _Reader:
 
     def converted(self, flag: Flag, given: Located[str]) -> None:
         result = convert(flag, given.value, self.table, self.era)
+        if isinstance(result, BadValue) and (placeholder := _FILLED_IN.search(given.value)) is not None:
+            reason = f"{placeholder[0]} in it is filled in before the engine sees it"
+            self.keep(flag, Unknown(reason, given.span, given.spelled))
+            return
         if isinstance(result, BadValue):
             message = f"argument {_names(flag)}: {result.message}"
             self.reading.problems.append(FlagProblem(given, message, depends_on_release=result.of_release))

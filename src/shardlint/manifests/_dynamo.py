@@ -48,7 +48,7 @@ def _of_service(service: Node, base: Launch, shared: tuple[Node | None, ...], do
     for entries in (*shared, service.get("envs"), service.get("env")):
         env = variables(entries, document, env)
     pods = _pods.number(service.get("multinode", "nodeCount"))
-    base = base._replace(replicas=_pods.number(service.get("replicas")), pods=pods)
+    base = base._replace(replicas=_pods.number(service.get("replicas")), pods=pods, is_spread=True)
     cards = _cards(service)
     for launch in _of_pod(service, base, document, env):
         own = launch._replace(container=_around(launch.container, service))

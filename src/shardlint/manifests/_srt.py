@@ -62,6 +62,7 @@ def launches_of(recipe: Mapping, form: str) -> Iterator[Launch]:
             pods=_nodes_of(total, per_node, role.nodes),
             replicas=workers,
             unit=name,
+            is_spread=True,
         )
 
 

@@ -65,6 +65,8 @@ def judge(
     vendors = {card.vendor for card in accelerators.value} if accelerators is not None else set()
     if vendors & OTHER_PLATFORMS:
         return
+    if gpus_per_node.value == 0 and placement.value.ranks == 1:
+        return  # a build for processors without GPUs says so by asking for none
     is_cuda = "amd" not in vendors
     if ray_starts and is_cuda and needs_ray(placement.value, gpus_per_node.value, engine_version.value):
         return  # SL811 says so
