@@ -40,7 +40,8 @@ def main(verdicts: str, configs: str) -> None:
 
 
 def sizes_of(case: dict[str, Any], configs: Path) -> list[str] | None:
-    """The sizes that the first finding about the layout advises; None where none is about it, empty for no advice."""
+    """The sizes that the findings about the layout advise; None where none is about it, or something else is refused
+    as well, and empty where there is no such advice."""
     config = json.loads((configs / case["config_path"]).read_text(encoding="utf-8"))
     report = check_command(
         ["vllm", "serve", "some/model", *case["args"]],
@@ -52,7 +53,8 @@ def sizes_of(case: dict[str, Any], configs: Path) -> list[str] | None:
     refusing = [each for each in report.findings if each.severity == "error" and each.family in OF_THE_LAYOUT]
     if not refusing or len(refusing) < sum(each.severity == "error" for each in report.findings):
         return None
-    return _words(refusing[0])
+    advised = [_words(finding) for finding in refusing]
+    return advised[0] if all(words == advised[0] for words in advised) else None
 
 
 def _words(finding: Finding) -> list[str]:
