@@ -38,13 +38,8 @@ def _service_launches(service: Service, base: Launch) -> Iterator[Launch]:
     shared = base._replace(image=service.word("image"), replicas=_devices.count(copies) if copies else None)
     commands = tuple(started(service.fragments("entrypoint"), service.fragments("command"), env))
     for command in commands:
-        yield shared._replace(
-            at=command.at or base.at,
-            argv=command.argv,
-            env=command.env,
-            entrypoint_of_image=command.entrypoint_of_image,
+        yield command.within(shared)._replace(
             gpus_per_pod=_devices.usable(cards, command.env),
-            conditional=command.conditional,
             cards=_card_names.usable(names, command.env),
             background=command.background or command is commands[-1],
         )

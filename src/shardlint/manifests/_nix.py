@@ -58,14 +58,9 @@ def _container(container: Mapping, base: Launch, library: Library) -> Iterator[L
         container=_surroundings.of_run(run),
     )
     for start in started(entrypoint, command, env):
-        yield shared._replace(
-            at=start.at or base.at,
-            argv=start.argv,
-            env=start.env,
-            entrypoint_of_image=start.entrypoint_of_image,
+        yield start.within(shared)._replace(
             gpus_per_pod=run.cards(start.env),
             cards=run.card_names(start.env),
-            conditional=start.conditional,
         )
 
 

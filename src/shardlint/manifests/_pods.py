@@ -66,13 +66,8 @@ def container_launches(
         container=around,
     )
     for command in mounted.commands(started(entrypoint, arguments, env, word), document):
-        launch = shared._replace(
-            at=command.at or base.at,
-            argv=command.argv,
-            env=command.env,
-            entrypoint_of_image=command.entrypoint_of_image,
+        launch = command.within(shared)._replace(
             gpus_per_pod=_devices.usable(cards, command.env),
-            conditional=command.conditional,
             cards=_card_names.usable(_card_names.of_count(cards), command.env),
             together=f"{shared.unit} {command.stage}",
             background=command.background,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from shardlint.deployment import Word
+from shardlint.deployment import Launch, Word
 from shardlint.findings import Located, Maybe, Span
 from shardlint.findings.patterns import Pattern
 from shardlint.manifests._splices import word_of
@@ -35,6 +35,16 @@ class Started(NamedTuple):
     background: bool = False
     stage: int = 0
     """Of its script: what ended before a stage began runs beside nothing in it."""
+
+    def within(self, surroundings: Launch) -> Launch:
+        """The launch of this command, in what is known of the container around it."""
+        return surroundings._replace(
+            at=self.at or surroundings.at,
+            argv=self.argv,
+            env=self.env,
+            entrypoint_of_image=self.entrypoint_of_image,
+            conditional=self.conditional,
+        )
 
 
 def started(

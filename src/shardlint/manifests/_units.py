@@ -98,14 +98,9 @@ def _container(unit: _Unit, base: Launch, service: Variables, library: Library) 
         for key in ("Entrypoint", "Exec")
     )
     for start in started(entrypoint, arguments, env):
-        yield base._replace(
-            at=start.at or base.at,
-            argv=start.argv,
-            env=start.env,
-            entrypoint_of_image=start.entrypoint_of_image,
+        yield start.within(base)._replace(
             gpus_per_pod=podman.cards(start.env),
             cards=podman.card_names(start.env),
-            conditional=start.conditional,
         )
 
 

@@ -91,10 +91,6 @@ def _key(option: Option, row: int, situation: Situation) -> tuple[object, ...]:
 # The rows
 
 
-def _always(situation: Situation) -> bool:
-    return True
-
-
 def _one_gpu(option: Option, situation: Situation) -> bool:
     return option.candidate.replica_size == 1 and not option.candidate.enable_expert_parallel
 
