@@ -88,6 +88,23 @@ def test_a_group_is_one_server_whatever_its_pods_run():
     assert got.primary.gpu.value == "h100"
 
 
+def test_sidecars_help_no_engine():
+    pod = {"group": "g", "role": "worker"}
+    install, leader = (launch(words, group="g", role="leader") for words in ("pip install x", "vllm serve a"))
+    worker = launch("run.sh", unit="worker", gpus_per_pod=number(8), **pod)
+    exporter = launch("exporter", unit="exporter", **pod)
+    (got,) = servers(install, leader, leader._replace(unit="log", argv=exporter.argv), worker, exporter)
+    assert got.others == (install, worker)
+    (got,) = servers(leader, worker, exporter._replace(gpus_per_pod=number(0)))
+    assert got.others == (worker,)
+    untold = worker._replace(gpus_per_pod=None)
+    (got,) = servers(leader, untold, exporter)
+    assert got.others == (untold, exporter), "either may be the one that runs ranks"
+    joins = launch("ray start --address x", unit="worker", **pod)
+    (got,) = servers(leader, joins, exporter)
+    assert got.others == (joins,)
+
+
 def test_unequal_cards_in_a_group_are_no_number():
     leader = launch("vllm serve a", group="g", role="leader", gpus_per_pod=number(8))
     worker = launch("ray start --address x", group="g", role="worker", gpus_per_pod=number(4))

@@ -47,8 +47,23 @@ def _of_group(members: Sequence[Launch], recognise: Recognise) -> Iterable[Serve
         return
     leads = [pair for pair in engines if pair[0].role != "worker"] or engines
     primary, engine = next((pair for pair in leads if not rank_of(pair[0]).follows), leads[0])
-    others = tuple(launch for launch in members if launch is not primary)
+    pods = (list(launches) for _role, launches in groupby(members, key=lambda launch: launch.role))
+    others = tuple(other for pod in pods for other in _at_work(pod, recognise) if other is not primary)
     yield Server(engine, _with_cards(primary, others), others, primary.pods, primary.replicas)
+
+
+def _at_work(pod: Sequence[Launch], recognise: Recognise) -> Sequence[Launch]:
+    """The commands of a pod without those of sidecars: of its containers, those that have cards, an engine or Ray.
+
+    Where no container has any, nothing tells them apart (a worker's own script, on cards that are not written).
+    """
+    units = {launch.unit for launch in pod if _has_cards(launch) or recognise(launch) or ray.starts_ray(launch)}
+    return [launch for launch in pod if launch.unit in units or not units]
+
+
+def _has_cards(launch: Launch) -> bool:
+    cards = launch.gpus_per_pod
+    return cards is not None and (isinstance(cards, Unknown) or cards.value > 0)
 
 
 def _with_cards(primary: Launch, others: Sequence[Launch]) -> Launch:
