@@ -18,7 +18,7 @@ from smoke_processes import none_left_within, processes_of
 
 from shardlint.smoke import Plan, SmokeResult, Trial, run, trial
 from shardlint.smoke.conversation import call
-from shardlint.smoke.job import Seat, launched_seat
+from shardlint.smoke.job import Seat
 from shardlint.smoke.judge import Judge
 from shardlint.smoke.plan import Deviation
 from shardlint.smoke.records import Ready
@@ -199,14 +199,3 @@ def _ranks_are_there(room: Path) -> None:
     end = time.monotonic() + 30
     while len(processes_of(room)) < 7 and time.monotonic() < end:
         time.sleep(0.02)
-
-
-def test_a_launcher_tells_the_seat() -> None:
-    started = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "node0", "MASTER_PORT": "29500"}
-    assert launched_seat(started, 8) == Seat(1, 2, "node0", 29500, 0)
-    beside = {**started, "LOCAL_RANK": "1", "TORCHELASTIC_USE_AGENT_STORE": "True"}
-    assert launched_seat(beside, 8) == Seat(1, 2, "node0", 29501, 4)
-    alone = {**started, "LOCAL_WORLD_SIZE": "2"}
-    assert [seat.hosts for seat in (launched_seat(started, 8), launched_seat(alone, 8)) if seat] == [2, 1]
-    assert launched_seat({**started, "WORLD_SIZE": "1"}, 8) is None
-    assert launched_seat({}, 8) is None

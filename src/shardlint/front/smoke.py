@@ -158,7 +158,7 @@ def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Sea
         try:
             seat = launched_seat(environment, ranks) or Seat()
         except ValueError as failure:
-            raise CannotRun(f"RANK, WORLD_SIZE, LOCAL_RANK and MASTER_PORT are numbers: {failure}") from failure
+            raise CannotRun(f"what a launcher sets, such as RANK and MASTER_PORT, are numbers: {failure}") from failure
     elif options.nodes == 1:
         seat = Seat()
     else:

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
+from shardlint.smoke.job import PORT
+
 Kind = Literal["job", "jobset", "lws-init", "rayjob"]
 KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
 
-PORT = 29571
 FOLDER = "/shardlint"
 START_SECONDS = 300
 """For images to be pulled and names to appear, beside the run's own deadline."""

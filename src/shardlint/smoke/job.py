@@ -14,13 +14,52 @@ LEVELS: tuple[Level, ...] = ("pre", "quick", "full")
 MOST_RANKS_ON_CPU = 32
 """Gloo connects every rank with every other: 64 ranks on 2 cores spend 21 s on that alone."""
 
-RENDEZVOUS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What torchrun, srun and mpirun scripts set for each process that they start."""
+PORT = 29571
+"""Where node 0 waits for the others when nobody names another port."""
+
 AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"
 """Where it is True, torchrun itself listens on MASTER_PORT; the nodes then meet on the port behind it."""
 
-
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Launcher(NamedTuple):
+    """The variables by which a launcher tells each process that it starts where that stands among all of them."""
+
+    rank: str
+    processes: str
+    local_rank: str = ""
+    local_processes: str = ""
+    """How many of the processes are on the same host."""
+    hosts: str = ""
+    """How many hosts there are, where the launcher says that instead."""
+    within: tuple[str, ...] = ()
+    """Numbers only inside of what the launcher has started; elsewhere the others mean something else."""
+
+    def has_started(self, environment: Mapping[str, str]) -> bool:
+        """Whether this process is one of its own, and knows where rank 0 is."""
+        wanted = (self.rank, self.processes, "MASTER_ADDR")
+        return all(map(environment.get, wanted)) and all(environment.get(name, "").isdecimal() for name in self.within)
+
+    def hosts_of(self, environment: Mapping[str, str]) -> int:
+        """How many hosts its processes are on; as many as processes where it does not tell."""
+        each = int(environment.get(self.local_processes) or "1")
+        return int(environment.get(self.hosts) or -(-int(environment[self.processes]) // each))
+
+
+LAUNCHERS = (
+    # torchrun, and scripts that set the same
+    Launcher("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    # Open MPI
+    Launcher(
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"
+    ),
+    # srun; a batch script has the numbers too, and is no task of a step
+    Launcher("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", "SLURM_STEP_NUM_NODES", ("SLURM_STEP_ID",)),
+    # MPICH, Intel MPI
+    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+)
+"""The first of them that has started this process is believed."""
 
 
 class Seat(NamedTuple):
@@ -34,6 +73,8 @@ class Seat(NamedTuple):
     """Of several nodes that are processes of one host, each has GPUs of its own."""
     together: bool = False
     """A launcher says that all of them are on one host."""
+    held: tuple[int, ...] = ()
+    """How many ranks each node holds; empty where all hold as many."""
 
     @property
     def hosts(self) -> int:
@@ -41,14 +82,15 @@ class Seat(NamedTuple):
         return 1 if self.together or self.host in LOOPBACK else self.nodes
 
     def ranks(self, world: int, node: int | None = None) -> range:
-        """The ranks of a node (this one where none is named); the world divides by the nodes."""
-        each = world // self.nodes
-        first = (self.node if node is None else node) * each
-        return range(first, first + each)
+        """The ranks of a node (this one where none is named); without `held` the world divides by the nodes."""
+        node = self.node if node is None else node
+        held = self.held or (world // self.nodes,) * self.nodes
+        first = sum(held[:node])
+        return range(first, first + held[node])
 
     def node_of(self, rank: int, world: int) -> int:
         """Where a rank runs."""
-        return rank // (world // self.nodes)
+        return next(node for node in range(self.nodes) if rank in self.ranks(world, node))
 
 
 def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
@@ -56,20 +98,25 @@ def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
 
     Raises ValueError for numbers that are none.
     """
-    if any(not environment.get(name) for name in RENDEZVOUS) or environment["WORLD_SIZE"] == "1":
+    launcher = _launcher(environment)
+    if launcher is None or environment[launcher.processes] == "1":
         return None
-    node, nodes, port = (int(environment[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
+    node, nodes = int(environment[launcher.rank]), int(environment[launcher.processes])
+    port = int(environment.get("MASTER_PORT") or PORT)
     is_taken = environment.get(AGENT_STORE, "").lower() == "true"
-    first_gpu = int(environment.get("LOCAL_RANK", "0")) * (world // nodes)
-    together = environment.get("LOCAL_WORLD_SIZE") == environment["WORLD_SIZE"]
+    first_gpu = int(environment.get(launcher.local_rank) or "0") * (world // nodes)
+    together = launcher.hosts_of(environment) == 1
     return Seat(node, nodes, environment["MASTER_ADDR"], port + is_taken, first_gpu, together)
 
 
 def launched_hosts(environment: Mapping[str, str]) -> int:
     """How many hosts a launcher has started processes on. Raises ValueError for numbers that are none."""
-    if any(not environment.get(name) for name in RENDEZVOUS):
-        return 1
-    return max(1, int(environment["WORLD_SIZE"]) // int(environment.get("LOCAL_WORLD_SIZE", "1")))
+    launcher = _launcher(environment)
+    return launcher.hosts_of(environment) if launcher else 1
+
+
+def _launcher(environment: Mapping[str, str]) -> Launcher | None:
+    return next((each for each in LAUNCHERS if each.has_started(environment)), None)
 
 
 class Job(NamedTuple):
@@ -86,8 +133,6 @@ class Job(NamedTuple):
     exchanges: tuple[Exchange, ...] = ()
     repetitions: int = 0
     """How often each exchange is timed."""
-    alone: bool = True
-    """Each group is timed by itself too, not only with all others of its class."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; `from_json` takes it back."""
@@ -96,9 +141,10 @@ class Job(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Job:
         """A job from what `to_json` gave, after a way through JSON."""
+        seat = Seat(*data["seat"])
         rebuilt = {
             "plan": Plan.from_json(data["plan"]),
-            "seat": Seat(*data["seat"]),
+            "seat": seat._replace(held=tuple(seat.held)),
             "exchanges": tuple(Exchange(*each) for each in data["exchanges"]),
         }
         return cls(**{**data, **rebuilt})

@@ -103,8 +103,7 @@ class Judge(Node):
 
     def _tried(self, store: socket.socket | None) -> str:
         """Have the ranks started, and hear them to the end; why no more was awaited."""
-        each = len(self._ranks(0))
-        on_gpus = all(ready.gpus >= each + self.seat.first_gpu for ready in self.ready.values())
+        on_gpus = all(ready.gpus >= len(self._ranks(node)) + self.seat.first_gpu for node, ready in self.ready.items())
         backend = "nccl" if on_gpus else "gloo"
         where, descriptor = f"file://{self.folder}/store", -1
         if store is not None:
