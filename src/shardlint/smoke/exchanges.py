@@ -98,11 +98,13 @@ def _steps(prefill_tokens: int) -> tuple[tuple[Phase, int], ...]:
     return ("decode", 1), ("prefill", prefill_tokens)
 
 
-def best_known(timings: Iterable[Timing]) -> Mapping[Exchange, list[Timing]]:
-    """Of each exchange the timings of all groups by themselves; where none was, those of all groups at once."""
+def best_known(timings: Iterable[Timing], mode: Mode = "alone") -> Mapping[Exchange, list[Timing]]:
+    """Of each exchange the timings of all groups in that mode, by themselves or at once; where there are none, in the
+    other."""
     grouped = by_exchange(timings)
+    other: Mode = "together" if mode == "alone" else "alone"
     exchanges = dict.fromkeys(exchange for exchange, _mode in grouped)
-    return {each: grouped.get((each, "alone")) or grouped[each, "together"] for each in exchanges}
+    return {each: grouped.get((each, mode)) or grouped[each, other] for each in exchanges}
 
 
 def by_exchange(timings: Iterable[Timing]) -> Mapping[tuple[Exchange, Mode], list[Timing]]:

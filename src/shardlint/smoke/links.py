@@ -19,8 +19,12 @@ LEAST_BYTES = 2**16
 
 
 def link_observations(timings: Sequence[Timing], on_gpus: bool) -> Iterator[Observation]:
-    """Groups that fall behind those of their class; between processes of CPUs only grossly, and classes too."""
-    known = best_known(timings)
+    """Groups that fall behind those of their class; between processes of CPUs only grossly, and classes too.
+
+    A GPU's link is judged by what one group gets of it. Messages between CPUs are small, so a slow network is seen
+    where all groups share it.
+    """
+    known = best_known(timings, "alone" if on_gpus else "together")
     for exchange, of_class in known.items():
         for timing in of_class:
             others = median([other.median_us for other in of_class if other is not timing] or [timing.median_us])

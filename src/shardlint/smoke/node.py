@@ -105,7 +105,6 @@ class Node:
             trial.deadline_seconds,
             trial.exchanges,
             trial.repetitions,
-            backend == "nccl" or trial.level == "full",
         )
 
     def _lines(self) -> list[Line]:
