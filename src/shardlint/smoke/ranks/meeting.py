@@ -31,4 +31,5 @@ def store_of(job: Job) -> dist.TCPStore:
         timeout=timedelta(seconds=job.deadline_seconds),
         wait_for_workers=False,
         master_listen_fd=job.listening,
+        use_libuv=False,  # its other kind takes no open socket in torch 2.6
     )
