@@ -33,19 +33,24 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[int, str], float]:
 
 @pytest.mark.usefixtures("room")
 @pytest.mark.parametrize(
-    ("fault", "within_seconds", "words"),
+    ("check", "fault", "within_seconds", "words"),
     [
-        ("SIGKILL", 1.0, ") was ended by SIGKILL in split-mlp"),
-        ("", 1.0, ") raised in split-mlp: RuntimeError: planted by a test"),
-        ("sleep", STALL_SECONDS + 1, ") was in split-mlp, in no collective, while ranks [0"),
-        ("SIGSTOP", STALL_SECONDS + 1, ") was frozen by a signal in split-mlp, in no collective, while ranks [0"),
+        ("split-mlp", "SIGKILL", 1.0, ") was ended by SIGKILL in split-mlp"),
+        ("split-mlp", "", 1.0, ") raised in split-mlp: RuntimeError: planted by a test"),
+        ("split-mlp", "sleep", STALL_SECONDS + 1, ") was in split-mlp, in no collective, while ranks [0"),
+        ("split-mlp", "SIGSTOP", STALL_SECONDS + 1, ") was frozen by a signal in split-mlp, in no collective, while"),
+        # before it meets the others, so that it never arrives; and after that, before the groups are made
+        ("start-up", "sleep", STALL_SECONDS + 1, ") was in start-up, in no collective, while ranks [0] waited for it"),
+        ("start-up", "SIGSTOP", STALL_SECONDS + 1, ") was frozen by a signal in start-up, in no collective, while"),
+        ("groups", "sleep", STALL_SECONDS + 1, ") was in groups, in no collective, while ranks [0] waited for it"),
+        ("groups", "SIGSTOP", STALL_SECONDS + 1, ") was frozen by a signal in groups, in no collective, while ranks ["),
     ],
 )
 def test_a_fault_is_named_in_time_and_no_process_is_left(
-    fault: str, within_seconds: float, words: str, begun: dict[tuple[int, str], float]
+    check: str, fault: str, within_seconds: float, words: str, begun: dict[tuple[int, str], float]
 ) -> None:
-    result = run(plan(DENSE, Deviation("end", (1,), ("split-mlp", fault)), tp=2), Trial(stall_seconds=STALL_SECONDS))
-    took = time.monotonic() - begun[1, "split-mlp"]
+    result = run(plan(DENSE, Deviation("end", (1,), (check, fault)), tp=2), Trial(stall_seconds=STALL_SECONDS))
+    took = time.monotonic() - begun[1, check]
     cause = first_cause(result)
     assert (result.exit_code, result.kind) == (1, "rank-lost")
     assert cause is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from smoke_plans import DENSE, plan
 
 from shardlint.smoke.progress import Progress
-from shardlint.smoke.records import Checked, Doing, Ended, Raised, Record, Result, Started
+from shardlint.smoke.records import Checked, Doing, Ended, Raised, Record, Result, Started, Stopped
 from shardlint.smoke.result import Claim
 
 STALLED = "when nothing had moved for 10 s"
@@ -78,11 +78,22 @@ def test_ranks_that_came_to_their_end_are_claimed_to_have() -> None:
     assert list(progress.end_claims("", {})) == [Claim("ranks", "world", (0, 1), rank, True) for rank in (0, 1)]
 
 
-def test_silence_counts_from_when_all_have_met() -> None:
-    progress = _after(Doing(0, "membership"), Doing(1, "start-up", "meeting", "world", (0, 1)), tp=2)
-    assert not progress.under_way
-    progress.take(Doing(1, "membership"))
-    assert progress.under_way
+def test_silence_is_borne_longer_only_where_a_step_of_start_up_is_at_work() -> None:
+    meets = [Doing(rank, "start-up", "meeting", "world", (0, 1)) for rank in (0, 1)]
+    assert _after(*meets, tp=2).patience(10) == 30
+    assert _after(*meets, tp=2).patience(40) == 40
+    assert _after(meets[0], Doing(1, "start-up", "opening its GPU"), tp=2).patience(10) == 30
+    assert _after(meets[0], Doing(1, "start-up"), tp=2).patience(10) == 10, "one keeps the other waiting"
+    assert _after(meets[0], tp=2).patience(10) == 10, "one says nothing at all"
+    assert _after(*meets, Stopped(1, 19), tp=2).patience(10) == 10, "one is frozen"
+    assert _after(_waits(0, (0, 1)), _waits(1, (0, 1)), tp=2).patience(10) == 10
+
+
+def test_a_rank_that_opens_its_gpu_waits_for_nobody() -> None:
+    progress = _after(Doing(0, "start-up", "meeting", "world", (0, 1)), Doing(1, "start-up", "opening its GPU"), tp=2)
+    assert _faults(progress) == {
+        1: f"rank 1 (process 101) was in start-up, in opening its GPU, while ranks [0] waited for it, {STALLED}"
+    }
 
 
 def test_twins_with_other_tensors_are_named() -> None:

@@ -134,11 +134,11 @@ class Judge(Node):
             if broken_at is None and (self.progress.broken or self.progress.lost):
                 broken_at = now
             limit, reason = deadline, AT_DEADLINE
-            stalled = self._moved + self.trial.stall_seconds
+            patience = self.progress.patience(self.trial.stall_seconds)
             if broken_at is not None:
                 limit = broken_at + GRACE_SECONDS
-            elif self.progress.under_way and stalled < deadline:
-                limit, reason = stalled, f"when nothing had moved for {self.trial.stall_seconds:g} s"
+            elif self._moved + patience < deadline:
+                limit, reason = self._moved + patience, f"when nothing had moved for {patience:g} s"
             if now >= limit:
                 return reason
             self._listen(limit)

@@ -20,7 +20,7 @@ from shardlint.smoke.links import link_observations
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.precheck import Needs, precheck
-from shardlint.smoke.progress import Progress
+from shardlint.smoke.progress import START_UP, Progress
 from shardlint.smoke.ranks_process import RanksProcess, ranks_process
 from shardlint.smoke.records import Doing, Ended, Ready, Record
 from shardlint.smoke.result import SmokeResult
@@ -47,7 +47,7 @@ class Node:
     def __init__(self, plan: Plan, trial: Trial, folder: Path, tell: Tell = silent) -> None:
         self.plan = plan
         self.tell = tell
-        self._told = {"start-up", "end"}
+        self._told = {*START_UP, "end"}
         self.trial = trial
         self.seat = trial.seat
         self.folder = folder

@@ -39,7 +39,8 @@ class Started(NamedTuple):
 
 
 class Doing(NamedTuple):
-    """A rank enters a collective and waits for others, or (no operation) has left it."""
+    """A rank enters a collective and waits for others (or, where none are awaited, something else that takes its time),
+    or (no operation) has left it."""
 
     rank: int
     check: str

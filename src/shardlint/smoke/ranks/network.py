@@ -47,6 +47,7 @@ class Network:
             )
         assert dist.group.WORLD is not None
         self._groups["world"] = (self.world, dist.group.WORLD)
+        self.begin("groups")
         for kind, planned in self.plan.groups.items():
             self._make(kind, self.plan.deviation(f"groups-{kind}", self.rank, planned))
 

@@ -17,7 +17,7 @@ from shardlint.smoke.ranks.memory import allocate
 from shardlint.smoke.ranks.network import Network, Say
 from shardlint.smoke.ranks.share import Share
 from shardlint.smoke.ranks.stages import all_layers
-from shardlint.smoke.records import Uses
+from shardlint.smoke.records import Doing, Uses
 
 VERSION = str(torch.__version__)
 
@@ -49,6 +49,7 @@ def nccl_version() -> str:
 
 def work(rank: int, job: Job, say: Say) -> None:
     """Run every check of one rank. Claims that do not hold are said; only what breaks the run is raised."""
+    say(Doing(rank, "start-up"))
     torch.set_num_threads(1)
     plan = job.plan
     device = _device(rank, job, say)
@@ -86,8 +87,10 @@ def _device(rank: int, job: Job, say: Say) -> torch.device:
     """A GPU of its own for each rank, or the CPU for all of them."""
     if job.backend != "nccl":
         return torch.device("cpu")
+    say(Doing(rank, "start-up", "opening its GPU"))
     device = torch.device("cuda", job.seat.first_gpu + rank - job.seat.ranks(len(job.plan.ranks))[0])
     torch.cuda.set_device(device)
     say(Uses(rank, f"GPU-{torch.cuda.get_device_properties(device).uuid}"))
     torch.backends.cuda.matmul.allow_tf32 = False
+    say(Doing(rank, "start-up"))
     return device
