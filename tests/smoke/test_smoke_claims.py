@@ -109,7 +109,7 @@ def test_wrong_tokens_of_a_prompt_and_sums_that_flicker_are_named() -> None:
     (chunks,) = set(messages(result, "prefill-context").values())
     assert chunks == ("in whole numbers: the keys of tokens [2, 3, 4, 5] of 7 are not theirs: they come from ranks [1]")
     (flicker,) = set(messages(result, "repetition").values())
-    assert flicker == "in bfloat16: 2 of 20 sums have other bits than the first: repetitions [3, 7]"
+    assert flicker == "in bfloat16: 2 of 10 sums have other bits than the first: repetitions [3, 7]"
 
 
 def test_swapped_and_lost_slices_are_seen_in_all_of_their_group() -> None:
