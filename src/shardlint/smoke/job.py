@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from shardlint.smoke.exchanges import Exchange
@@ -92,6 +92,12 @@ class Seat(NamedTuple):
         """Where a rank runs."""
         return next(node for node in range(self.nodes) if rank in self.ranks(world, node))
 
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Seat:
+        """A seat after a way through JSON."""
+        seat = cls(*data)
+        return seat._replace(held=tuple(seat.held))
+
 
 def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
     """The seat that a launcher gave this process by its environment; None where nobody launched several.
@@ -141,10 +147,9 @@ class Job(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Job:
         """A job from what `to_json` gave, after a way through JSON."""
-        seat = Seat(*data["seat"])
         rebuilt = {
             "plan": Plan.from_json(data["plan"]),
-            "seat": seat._replace(held=tuple(seat.held)),
+            "seat": Seat.from_json(data["seat"]),
             "exchanges": tuple(Exchange(*each) for each in data["exchanges"]),
         }
         return cls(**{**data, **rebuilt})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from shardlint.smoke.exchanges import Exchange
 from shardlint.smoke.job import Level, Seat
@@ -35,6 +35,8 @@ class Trial(NamedTuple):
     stall_seconds: float = STALL_SECONDS
     against_vllm: bool = False
     """Compare the groups with those that the vLLM of this machine makes."""
+    door: socket.socket | None = None
+    """Where node 0 listens already; None where it is to open the port of its seat."""
 
     @property
     def silent_seconds(self) -> float:
@@ -44,15 +46,47 @@ class Trial(NamedTuple):
     def repetitions(self) -> int:
         return REPETITIONS[self.level]
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data of what is the same wherever it is tried; `from_json` takes it back."""
+        return {**self._asdict(), "around": None, "door": None}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Trial:
+        """A trial from what `to_json` gave, after a way through JSON."""
+        rebuilt = {
+            "seat": Seat.from_json(data["seat"]),
+            "exchanges": tuple(Exchange(*each) for each in data["exchanges"]),
+            "planned_nodes": tuple(data["planned_nodes"]),
+        }
+        return cls(**{**data, **rebuilt})
+
 
 class Host(NamedTuple):
     """One node of a run. A launcher's node, a machine and what shares memory need not be the same."""
 
     node: int
-    name: str
-    machine: str = ""
-    memory_domain: str = ""
-    network: str = ""
+    around: Surroundings
+    torch: str = ""
+    nccl: str = ""
+    """Their versions; empty where torch was not imported."""
+
+    @property
+    def name(self) -> str:
+        return self.around.host
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Its name, kernel, shared memory and network."""
+        around = self.around
+        return (around.host, around.machine, around.memory_domain, around.network)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `from_json` takes it back."""
+        return {**self._asdict(), "around": self.around.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{**data, "around": Surroundings.from_json(data["around"])})
 
 
 def places(hosts: Sequence[Host]) -> dict[int, int]:
@@ -60,6 +94,6 @@ def places(hosts: Sequence[Host]) -> dict[int, int]:
 
     What is the same has one name, kernel, shared memory and network; a host of which none is known is one of its own.
     """
-    first: dict[Host, int] = {}
-    kinds = [(host, host._replace(node=0 if host.machine else host.node)) for host in hosts]
-    return {host.node: first.setdefault(kind, host.node) for host, kind in kinds}
+    first: dict[tuple[str, ...], int] = {}
+    kinds = [(host.node, host.place if host.around.machine else (str(host.node),)) for host in hosts]
+    return {node: first.setdefault(kind, node) for node, kind in kinds}
