@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -51,7 +52,7 @@ class Trial(NamedTuple):
         return {**self._asdict(), "around": None, "door": None}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Trial:
+    def from_json(cls, data: dict[str, Any]) -> Self:
         """A trial from what `to_json` gave, after a way through JSON."""
         rebuilt = {
             "seat": Seat.from_json(data["seat"]),
