@@ -18,10 +18,22 @@ from shardlint.smoke.exchanges import Exchange, Mode, Timing, bus_factor, exchan
 from shardlint.smoke.links import link_observations
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.report import json_data, nccl_tests_split, text
+from shardlint.smoke.surroundings import Port, Surroundings, read
 from shardlint.smoke.trial import Host
 
 SUM = Exchange("all-reduce", "tp", "layer", "decode", 1, 73, 8192)
 PREFILL = Exchange("all-reduce", "tp", "layer", "prefill", 2048, 73, 2**24)
+AROUND = Surroundings(
+    "a",
+    addresses=("10.0.0.1",),
+    interfaces={"lo": "127.0.0.1", "eth0": "10.0.0.1", "tun0": ""},
+    shared_memory_free=2**30,
+    gpus=(0, 1),
+    gpu_models=("NVIDIA H200", "NVIDIA H200"),
+    driver="570.86.15",
+    ports=(Port("mlx5_0", "4: ACTIVE", "400 Gb/sec (4X NDR)"),),
+    environment={"NCCL_ALGO": "Ring"},
+)
 
 
 def _timing(exchange: Exchange, group: tuple[int, ...], microseconds: float, mode: Mode = "alone") -> Timing:
@@ -36,7 +48,8 @@ def _result(**otherwise: Any) -> SmokeResult:
         for kind, rank in sorted(judges)
     )
     timings = (_timing(SUM, (0, 1), 20.0), _timing(SUM, (2, 3), 25.0), _timing(PREFILL, (0, 1), 700.0))
-    result = SmokeResult(of, claims, "", "nccl", "2.13.0", 1.5, hosts=(Host(0, "a"), Host(1, "b")), timings=timings)
+    hosts = tuple(Host(node, AROUND._replace(host=name), "2.13.0", "2.28.9") for node, name in enumerate("ab"))
+    result = SmokeResult(of, claims, "", "nccl", "2.13.0", 1.5, hosts=hosts, timings=timings)
     return result._replace(**otherwise)
 
 
@@ -56,6 +69,20 @@ def test_every_end_of_a_run_fits_the_schema(result: SmokeResult) -> None:
     data = json.loads(json.dumps(json_data(result, "Deployment/x")))
     Draft202012Validator(_schema()).validate(data)
     assert not Draft202012Validator(_schema()).is_valid({**data, "more": 1})
+
+
+def test_what_a_host_offers_is_written_down() -> None:
+    host, other = json_data(_result())["hosts"]
+    assert (host["name"], other["name"], other["node"]) == ("a", "b", 1)
+    assert host["environment"] == {"NCCL_ALGO": "Ring"}
+    assert host["interfaces"] == {"lo": "127.0.0.1", "eth0": "10.0.0.1", "tun0": None}
+    assert host["rdma"] == [{"device": "mlx5_0", "state": "4: ACTIVE", "rate": "400 Gb/sec (4X NDR)"}]
+    assert [host[name] for name in ("torch", "nccl", "driver")] == ["2.13.0", "2.28.9", "570.86.15"]
+
+
+def test_this_host_fits_the_schema() -> None:
+    here = Host(0, read({"NCCL_ALGO": "Ring"}))
+    Draft202012Validator(_schema()).validate(json.loads(json.dumps(json_data(_result(hosts=(here,))))))
 
 
 def test_another_node_takes_a_result_as_it_was_sent() -> None:
@@ -126,6 +153,33 @@ def test_what_has_changed_since_an_earlier_run_is_told() -> None:
         "since the earlier run, split-mlp: proven, now failed",
         "since the earlier run, decode tp all-reduce layer alone: 22 us, now 45 us (2 times)",
     ]
+
+
+def test_other_surroundings_than_in_the_earlier_run_are_told() -> None:
+    hosts = _result().hosts
+    before = json.loads(json.dumps(json_data(_result())))
+    other = {"torch": "2.9.0", "nccl": "2.27.7"}
+    around = [host.around._replace(driver="580.1", environment={"NCCL_DEBUG": "WARN"}) for host in hosts]
+    around[1] = around[1]._replace(gpus=(0,), ports=(), shared_memory_free=2**20)
+    changed = tuple(host._replace(around=now, **other) for host, now in zip(hosts, around, strict=True))
+    lines = text(_result(hosts=changed, backend="gloo"), before=before).splitlines()
+    assert [line.removeprefix("since the earlier run, ") for line in lines if line.startswith("since")] == [
+        "the backend: nccl, now gloo",
+        "torch: 2.13.0, now 2.9.0",
+        "NCCL: 2.28.9, now 2.27.7",
+        "the driver: 570.86.15, now 580.1",
+        "NCCL_ALGO: Ring, now unset",
+        "NCCL_DEBUG: unset, now WARN",
+        "the GPUs of b: 0, 1, now 0",
+        "RDMA of b: mlx5_0 4: ACTIVE 400 Gb/sec (4X NDR), now none",
+    ]
+    assert "since" not in text(_result(), before=before)
+
+
+def test_a_run_that_told_less_of_its_hosts_can_be_compared() -> None:
+    before = json_data(_result())
+    before["hosts"] = [{"node": 0, "name": "a"}]
+    assert "since the earlier run, nodes: 1, now 2\n" in text(_result(), before=before)
 
 
 def test_a_file_that_is_no_earlier_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

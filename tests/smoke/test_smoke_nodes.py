@@ -28,7 +28,7 @@ from shardlint.smoke.surroundings import Surroundings
 pytestmark = pytest.mark.usefixtures("room")
 
 HOST = "127.0.0.1"
-HERE = Surroundings("here", addresses=("10.0.0.1",), interfaces=("lo",), shared_memory_free=2**40)
+HERE = Surroundings("here", addresses=("10.0.0.1",), interfaces={"lo": "127.0.0.1"}, shared_memory_free=2**40)
 
 
 def _port() -> int:

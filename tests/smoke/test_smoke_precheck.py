@@ -14,7 +14,7 @@ from shardlint.smoke.surroundings import Port, Surroundings, read
 SOUND = Surroundings(
     host="node1",
     addresses=("10.0.0.2",),
-    interfaces=("lo", "eth0", "docker0"),
+    interfaces={"lo": "127.0.0.1", "eth0": "10.0.0.2", "docker0": "172.17.0.1"},
     shared_memory_free=4096 * MIB,
     gpus=(0, 1, 2, 3),
     locked_memory=None,
@@ -187,13 +187,19 @@ def test_variables_that_differ_between_nodes_are_shown_with_their_values() -> No
     two = SOUND._replace(host="b", environment={"VLLM_HOST_IP": "10.0.0.2"})
     assert [seen.message for seen in differences([one, two])] == ["NCCL_ALGO is Ring on a, unset on b"]
     assert list(differences([one, one._replace(host="b")])) == []
+    drivers = [one._replace(driver="570.86.15"), one._replace(host="b", driver="560.35.03"), one._replace(host="c")]
+    assert [(seen.name, seen.message) for seen in differences(drivers)] == [
+        ("versions", "NVIDIA's driver is 570.86.15 on a, 560.35.03 on b")
+    ]
 
 
 def test_this_host_is_read() -> None:
-    around = read({**os.environ, "NCCL_ALGO": "Ring", "VLLM_API_KEY": "x", "HOME": "/root"})
+    given = {"NCCL_ALGO": "Ring", "VLLM_API_KEY": "x", "VLLM_PROXY": "http://me:secret@proxy:80", "HOME": "/root"}
+    around = read({**os.environ, **given})
     assert around.host
-    assert around.interfaces
+    assert around.interfaces["lo"] == "127.0.0.1"
     assert around.environment["NCCL_ALGO"] == "Ring"
+    assert around.environment["VLLM_PROXY"] == "http://...@proxy:80"
     assert not {"VLLM_API_KEY", "HOME"} & set(around.environment)
     assert around.shared_memory_free is None or around.shared_memory_free > 0
 

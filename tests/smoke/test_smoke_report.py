@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from smoke_plans import DENSE, plan
 
 from shardlint.smoke import Claim, Plan, SmokeResult
+from shardlint.smoke.observations import Observation
 from shardlint.smoke.report import headline, json_data, text
 from shardlint.smoke.result import expected
 
@@ -70,6 +71,13 @@ def test_what_several_ranks_see_alike_is_said_once() -> None:
         "FAIL  split-mlp, tp [0,1]: 9 of 1024 elements differ, by 3 at most: rank 1 added nothing (seen by rank 0, 1)"
     ]
     assert text(result).endswith("1 of 9 claims failed in 1.5 s\n")
+
+
+def test_what_is_seen_alike_of_several_hosts_is_said_once() -> None:
+    seen = [Observation("open-files", "warning", host, "few", "more") for host in ("a", "b")]
+    seen.append(Observation("leftover", "note", "", "of none"))
+    lines = text(_result(_all_held(PAIR))._replace(observations=tuple(seen))).splitlines()
+    assert lines[1:3] == ["warn  open-files, a, b: few - more", "note  leftover: of none"]
 
 
 def test_a_claim_that_some_rank_did_not_judge_is_not_proven() -> None:

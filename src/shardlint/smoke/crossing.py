@@ -46,10 +46,10 @@ def _shared_machines(hosts: Sequence[Host]) -> Iterator[Observation]:
     """Two containers of one machine have its GPUs beside each other, and no memory in common."""
     of_machine: dict[str, list[Host]] = {}
     for host in hosts:
-        if host.machine:
-            of_machine.setdefault(host.machine, []).append(host)
+        if host.around.machine:
+            of_machine.setdefault(host.around.machine, []).append(host)
     for beside in of_machine.values():
-        domains = {host.memory_domain for host in beside}
+        domains = {host.around.memory_domain for host in beside}
         if len(domains) > 1:
             message = (
                 f"nodes {', '.join(str(host.node) for host in beside)} are {len(domains)} containers of one machine: "

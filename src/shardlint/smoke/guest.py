@@ -53,7 +53,7 @@ class Guest(Node):
             "node": self.seat.node,
             "plan": fingerprint(self.plan),
             "degrees": self.plan.degrees,
-            "around": around._asdict(),
+            "around": around.to_json(),
             "observations": self.own,
         }
 

@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from shardlint.smoke.conversation import Line, Message, listen_on
 from shardlint.smoke.crossing import crossings
@@ -39,7 +38,7 @@ class Judge(Node):
         self._moved = time.monotonic()
 
     def _outcome(self) -> SmokeResult:
-        listening = self._listen_on(self.seat.port) if self.seat.nodes > 1 else None
+        listening = (self.trial.door or self._listen_on(self.seat.port)) if self.seat.nodes > 1 else None
         store = self._listen_on(0) if self.seat.nodes > 1 else None
         if listening is not None:
             self._door.append(listening)
@@ -63,7 +62,8 @@ class Judge(Node):
             return SmokeResult(self.plan, observations=tuple(self.seen), hosts=hosts)
         self._await_torch()
         self.seen += self.versions()
-        return self._composed(self._tried(store), tuple(self.seen), hosts)
+        reason = self._tried(store)
+        return self._composed(reason, tuple(self.seen), self._hosts())
 
     def own_and_others(self) -> list[Observation]:
         """What keeps the ranks from being started at all: of hosts, and not of the places of ranks."""
@@ -187,7 +187,7 @@ class Judge(Node):
         if message.get("say") != "hello" or not isinstance(node, int) or node not in range(1, self.seat.nodes):
             line.close()
             return
-        around = _surroundings(message["around"])
+        around = Surroundings.from_json(message["around"])
         refused = ""
         if node in self.lines:
             refused = f"two supervisors say that they are node {node}"
@@ -233,14 +233,11 @@ class Judge(Node):
         return self.around[node].host if node in self.around else f"node {node}"
 
     def _hosts(self) -> tuple[Host, ...]:
+        versions = {node: self.ready.get(node, Ready("", 0)) for node in self.around}
         return tuple(
-            Host(node, around.host, around.machine, around.memory_domain, around.network)
+            Host(node, around, versions[node].torch, versions[node].nccl)
             for node, around in sorted(self.around.items())
         )
-
-
-def _surroundings(data: dict[str, Any]) -> Surroundings:
-    return Surroundings(**data)
 
 
 def _span(ranks: range) -> str:

@@ -59,15 +59,21 @@ def precheck(needs: Needs, around: Surroundings) -> tuple[Observation, ...]:
 
 
 def differences(hosts: Sequence[Surroundings]) -> Iterator[Observation]:
-    """Variables that are not the same on all nodes."""
+    """Variables that are not the same on all nodes, and drivers."""
     names = sorted({name for host in hosts for name in host.environment} - set(OWN_OF_A_NODE))
     for name in names:
-        values: dict[str | None, list[str]] = {}
-        for host in hosts:
-            values.setdefault(host.environment.get(name), []).append(host.host)
-        if len(values) > 1:
-            said = ", ".join(f"{_value(value)} on {_list(where)}" for value, where in values.items())
+        if said := _unlike([(host.environment.get(name), host.host) for host in hosts]):
             yield Observation("environment", "warning", "", f"{name} is {said}", f"set {name} alike on all nodes")
+    if said := _unlike([(host.driver, host.host) for host in hosts if host.driver]):
+        yield Observation("versions", "warning", "", f"NVIDIA's driver is {said}", "one driver on all nodes")
+
+
+def _unlike(values: Iterable[tuple[str | None, str]]) -> str:
+    """What is where; empty where all have the same."""
+    where: dict[str | None, list[str]] = {}
+    for value, host in values:
+        where.setdefault(value, []).append(host)
+    return ", ".join(f"{_value(value)} on {_list(on)}" for value, on in where.items()) if len(where) > 1 else ""
 
 
 def _value(value: str | None) -> str:
@@ -161,7 +167,7 @@ def _nccl_names(needs: Needs, around: Surroundings) -> Iterator[Observation]:
         yield Observation("nccl-adapter", "warning", around.host, message, f"name one of {_list(devices)}")
 
 
-def chosen(pattern: str, names: Sequence[str]) -> tuple[str, ...]:
+def chosen(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that NCCL takes by a pattern such as `eth,ib`, `=eth0` or `^docker,lo`."""
     without = pattern.startswith("^")
     rest = pattern.removeprefix("^")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from statistics import median
 from typing import Any
 
 from shardlint._version import __version__
 from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
+from shardlint.smoke.comparison import changes
 from shardlint.smoke.exchanges import Timing, best_known, by_exchange
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.result import Claim, SmokeResult
-from shardlint.smoke.trial import places
+from shardlint.smoke.trial import Host, places
 
 SCHEMA = 1
 
@@ -26,7 +26,8 @@ def text(result: SmokeResult, name: str = "", before: dict[str, Any] | None = No
         lines += _observation_lines(result)
         if result.backend:
             lines += [f"scale: {result.plan.scale}", *_claim_lines(result), *_timing_lines(result)]
-        lines += _difference_lines(result, before) if before is not None else ()
+        if before is not None:
+            lines += [f"since the earlier run, {change}" for change in changes(before, json_data(result))]
         lines += _masks(result)
         lines.append(_verdict(result))
     return "".join(line + "\n" for line in lines)
@@ -54,7 +55,7 @@ def json_data(result: SmokeResult, name: str = "") -> dict[str, Any]:
             "torch": result.torch or None,
             "seconds": round(result.seconds, 3),
         },
-        "hosts": [host._asdict() for host in result.hosts],
+        "hosts": [_host_data(host) for host in result.hosts],
         "observations": [seen._asdict() for seen in result.observations],
         "plan": {key: value for key, value in plan.to_json().items() if key != "deviations"},
         "claims": [claim._asdict() for claim in result.claims],
@@ -111,13 +112,14 @@ def _where(result: SmokeResult) -> str:
 
 
 def _observation_lines(result: SmokeResult) -> Iterator[str]:
+    """What is seen alike of several hosts is said once."""
+    hosts: dict[Observation, list[str]] = {}
     for seen in result.observations:
+        hosts.setdefault(seen._replace(host=""), []).append(seen.host)
+    for seen, where in hosts.items():
         label = {"error": "FAIL ", "warning": "warn ", "note": "note "}[seen.severity]
-        yield f"{label} {seen.name}{_of_host(seen)}: {seen.message}" + (f" - {seen.advice}" if seen.advice else "")
-
-
-def _of_host(seen: Observation) -> str:
-    return f", {seen.host}" if seen.host else ""
+        of = "".join(f", {host}" for host in where if host)
+        yield f"{label} {seen.name}{of}: {seen.message}" + (f" - {seen.advice}" if seen.advice else "")
 
 
 def _claim_lines(result: SmokeResult) -> Iterator[str]:
@@ -202,40 +204,38 @@ def _timing_data(timing: Timing) -> dict[str, Any]:
     }
 
 
+def _host_data(host: Host) -> dict[str, Any]:
+    """What is needed to repeat a run, and to compare it."""
+    around = host.around
+    return {
+        "node": host.node,
+        "name": host.name,
+        "machine": around.machine,
+        "memory_domain": around.memory_domain,
+        "network": around.network,
+        "torch": host.torch or None,
+        "nccl": host.nccl or None,
+        "driver": around.driver or None,
+        "kernel": around.kernel,
+        "interfaces": {name: address or None for name, address in around.interfaces.items()},
+        "addresses": list(around.addresses),
+        "gpus": list(around.gpus),
+        "gpu_models": list(around.gpu_models),
+        "rdma": [port._asdict() for port in around.ports],
+        "rdma_usable": around.rdma_usable,
+        "shared_memory_free": around.shared_memory_free,
+        "locked_memory": around.locked_memory,
+        "open_files": around.open_files,
+        "environment": dict(around.environment),
+        "nccl_settings": dict(around.nccl_settings),
+    }
+
+
 def _bytes(size: int) -> str:
     for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
         if size >= unit:
             return f"{size / unit:.4g} {name}"
     return f"{size} B"
-
-
-def _difference_lines(result: SmokeResult, before: dict[str, Any]) -> Iterator[str]:
-    """What has changed since an earlier run: claims by name, exchanges by their class, in times of the earlier one."""
-    for name in CLAIMS:
-        was, now = _state(name, before), _state(name, json_data(result))
-        if was != now:
-            yield f"since the earlier run, {name}: {was}, now {now}"
-    old, new = _speeds(before["timings"]), _speeds(json_data(result)["timings"])
-    for key in sorted(old.keys() & new.keys()):
-        ratio = new[key] / old[key]
-        if not 0.8 < ratio < 1.25:
-            change = f"{old[key]:.0f} us, now {new[key]:.0f} us ({ratio:.2g} times)"
-            yield f"since the earlier run, {' '.join(key)}: {change}"
-
-
-def _state(name: str, data: dict[str, Any]) -> str:
-    for state in ("proven", "failed", "not_reached"):
-        if name in data[state]:
-            return state.replace("_", " ")
-    return "not in the plan"
-
-
-def _speeds(timings: list[dict[str, Any]]) -> dict[tuple[str, ...], float]:
-    found: dict[tuple[str, ...], list[float]] = {}
-    for timing in timings:
-        key = tuple(str(timing[name]) for name in ("phase", "kind", "operation", "purpose", "mode"))
-        found.setdefault(key, []).append(timing["median_us"])
-    return {key: median(times) for key, times in found.items()}
 
 
 def _masks(result: SmokeResult) -> Iterator[str]:

@@ -87,7 +87,7 @@ class SmokeResult(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """What another node needs to say the same, without the plan, which it has."""
-        return {**self._asdict(), "plan": None}
+        return {**self._asdict(), "plan": None, "hosts": [host.to_json() for host in self.hosts]}
 
     @classmethod
     def from_json(cls, plan: Plan, data: dict[str, Any]) -> SmokeResult:
@@ -95,7 +95,7 @@ class SmokeResult(NamedTuple):
         rebuilt = {
             "claims": tuple(Claim(name, kind, tuple(group), *rest) for name, kind, group, *rest in data["claims"]),
             "observations": tuple(Observation(*each) for each in data["observations"]),
-            "hosts": tuple(Host(*each) for each in data["hosts"]),
+            "hosts": tuple(map(Host.from_json, data["hosts"])),
             "timings": tuple(
                 Timing(Exchange(*exchange), tuple(group), *rest) for exchange, group, *rest in data["timings"]
             ),

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv6Address
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 PREFIXES = ("NCCL_", "GLOO_", "VLLM_", "CUDA_", "TORCH_", "UCX_", "NVSHMEM_")
 """Variables that decide how ranks talk to each other; those of a user's own are nobody's business."""
 
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|AUTH|CREDENTIAL")
+IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+"""The user and password of an address."""
+
 NCCL_SETTINGS = "/etc/nccl.conf"
 IPC_LOCK = 14
 """The bit of CAP_IPC_LOCK, capability.h."""
+ADDRESS_OF_INTERFACE = 0x8915
+"""SIOCGIFADDR, sockios.h: it fills the second half of a struct ifreq, whose first 16 bytes are the interface's name."""
+GLOBAL = "00"
+"""The scope of an IPv6 address that other hosts can use, /proc/net/if_inet6."""
 
 
 class Port(NamedTuple):
@@ -33,11 +42,16 @@ class Surroundings(NamedTuple):
     host: str
     addresses: tuple[str, ...] = ()
     """What the host's own name resolves to; none where it does not."""
-    interfaces: tuple[str, ...] = ()
+    interfaces: Mapping[str, str] = {}
+    """The address of each interface, of IPv4 where it has one; empty where it has none that other hosts could use."""
     shared_memory_free: int | None = None
     """Bytes of /dev/shm; None where there is none."""
     gpus: tuple[int, ...] = ()
     """The numbers of /dev/nvidiaN."""
+    gpu_models: tuple[str, ...] = ()
+    """Of all that the driver shows, `NVIDIA H200`, in the order of their buses."""
+    driver: str = ""
+    """The version of NVIDIA's."""
     ports: tuple[Port, ...] = ()
     """Of the machine's RDMA devices, which a container sees in /sys whether it may use them or not."""
     rdma_usable: bool = False
@@ -49,12 +63,24 @@ class Surroundings(NamedTuple):
     """Of the variables with PREFIXES, secrets left out."""
     nccl_settings: Mapping[str, str] = {}
     """Of the file that NCCL reads."""
+    kernel: str = ""
+    """Its release."""
     machine: str = ""
     """The kernel's boot id: two containers of one machine have the same."""
     memory_domain: str = ""
     """What /dev/shm and the IPC namespace are: processes of one can share memory."""
     network: str = ""
     """The network namespace."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `from_json` takes it back."""
+        return {**self._asdict(), "ports": [port._asdict() for port in self.ports]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """From what `to_json` gave, after a way through JSON. Raises TypeError for what is none."""
+        tuples = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
+        return cls(**{**data, **tuples, "ports": tuple(Port(**port) for port in data.get("ports", ()))})
 
     def variable(self, name: str) -> str | None:
         """A setting of NCCL or gloo, as NCCL looks for it: the environment wins over the file."""
@@ -67,17 +93,22 @@ def read(environment: Mapping[str, str]) -> Surroundings:
     return Surroundings(
         host=host,
         addresses=_addresses(host),
-        interfaces=tuple(name for _index, name in socket.if_nameindex()),
+        interfaces=_interfaces(),
         shared_memory_free=_free("/dev/shm"),
         gpus=_gpus(),
+        gpu_models=tuple(_gpu_models()),
+        driver=_text(Path("/sys/module/nvidia/version")),
         ports=tuple(_ports()),
         rdma_usable=Path("/dev/infiniband").is_dir(),
         locked_memory=_locked_memory(),
         open_files=_limit(resource.RLIMIT_NOFILE),
         environment={
-            name: value for name, value in environment.items() if name.startswith(PREFIXES) and not SECRET.search(name)
+            name: IN_URL.sub("...", value)
+            for name, value in environment.items()
+            if name.startswith(PREFIXES) and not SECRET.search(name)
         },
         nccl_settings=_settings(environment.get("NCCL_CONF_FILE", NCCL_SETTINGS)),
+        kernel=os.uname().release,
         machine=_text(Path("/proc/sys/kernel/random/boot_id")),
         memory_domain=_memory_domain(),
         network=_namespace("net"),
@@ -92,6 +123,21 @@ def _addresses(host: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(address[4][0]) for address in found))
 
 
+def _interfaces() -> dict[str, str]:
+    """By the kernel's numbers, which is the order in which gloo and NCCL look at them."""
+    lines = (line.split() for line in _text(Path("/proc/net/if_inet6")).splitlines())
+    of_ipv6 = {name: number for number, _index, _prefix, scope, _flags, name in lines if scope == GLOBAL}
+    found = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        for _index, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(asking, ADDRESS_OF_INTERFACE, name.encode().ljust(40, b"\0"))
+                found[name] = socket.inet_ntoa(answer[20:24])
+            except OSError:  # it has none, or this is not Linux
+                found[name] = str(IPv6Address(int(of_ipv6[name], 16))) if name in of_ipv6 else ""
+    return found
+
+
 def _free(path: str) -> int | None:
     try:
         found = os.statvfs(path)
@@ -103,6 +149,12 @@ def _free(path: str) -> int | None:
 def _gpus() -> tuple[int, ...]:
     numbers = (re.fullmatch(r"nvidia(\d+)", file.name) for file in Path("/dev").glob("nvidia*"))
     return tuple(sorted(int(number[1]) for number in numbers if number))
+
+
+def _gpu_models() -> Iterator[str]:
+    for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        if model := re.search(r"^Model:\s*(.+)$", _text(file), re.MULTILINE):
+            yield model[1]
 
 
 def _ports() -> list[Port]:

@@ -1,0 +1,107 @@
+"""What has changed since an earlier run: of the surroundings, the claims and the links. Both runs as their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from statistics import median
+from typing import Any
+
+from shardlint.smoke.claims import CLAIMS
+
+Data = Mapping[str, Any]
+
+FASTER, SLOWER = 0.8, 1.25
+"""Between these an exchange takes as long as before."""
+OF_A_HOST = {
+    "torch": "torch",
+    "nccl": "NCCL",
+    "driver": "the driver",
+    "kernel": "the kernel",
+    "gpu_models": "the models of GPUs",
+    "gpus": "the GPUs",
+    "rdma": "RDMA",
+    "open_files": "the limit of open files",
+    "locked_memory": "the limit of locked memory",
+}
+"""What of a host is compared, in words; free memory and names of pods are others each time."""
+SETTINGS = ("environment", "nccl_settings")
+
+
+def changes(before: Data, now: Data) -> Iterator[str]:
+    """A line for each thing that is not as it was: what the run stood on, then what it came to."""
+    for what, old, new in (*_of_the_run(before, now), *_of_the_hosts(before, now), *_of_the_claims(before, now)):
+        yield f"{what}: {old}, now {new}"
+    old_speeds, new_speeds = _speeds(before["timings"]), _speeds(now["timings"])
+    for key in sorted(old_speeds.keys() & new_speeds.keys()):
+        ratio = new_speeds[key] / old_speeds[key]
+        if not FASTER < ratio < SLOWER:
+            yield f"{' '.join(key)}: {old_speeds[key]:.0f} us, now {new_speeds[key]:.0f} us ({ratio:.2g} times)"
+
+
+Change = tuple[str, str, str]
+"""What has changed, how it was, how it is."""
+
+
+def _of_the_run(before: Data, now: Data) -> Iterator[Change]:
+    backends = [data["environment"]["backend"] for data in (before, now)]
+    for what, old, new in (
+        ("shardlint", before["shardlint"], now["shardlint"]),
+        ("the backend", *backends),
+        ("nodes", len(before["hosts"]), len(now["hosts"])),
+    ):
+        if old != new and None not in (old, new):
+            yield what, str(old), str(new)
+
+
+def _of_the_hosts(before: Data, now: Data) -> Iterator[Change]:
+    """Nodes with the same number are compared; what has changed alike on all of them is said once."""
+    earlier = {host["node"]: host for host in before["hosts"]}
+    pairs = [(host["name"], earlier[host["node"]], host) for host in now["hosts"] if host["node"] in earlier]
+    where: dict[Change, list[str]] = {}
+    for name, old, new in pairs:
+        for change in _of_one_host(old, new):
+            where.setdefault(change, []).append(name)
+    for (what, was, is_now), names in where.items():
+        of = "" if len(names) == len(pairs) else f" of {', '.join(names)}"
+        yield what + of, was, is_now
+
+
+def _of_one_host(before: Data, now: Data) -> Iterator[Change]:
+    for name, words in OF_A_HOST.items():
+        if name in before and before[name] != now[name]:
+            yield words, _in_words(before[name]), _in_words(now[name])
+    for settings in SETTINGS:
+        old, new = before.get(settings, now[settings]), now[settings]
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                yield name, old.get(name, "unset"), new.get(name, "unset")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_in_words, value)) or "none"
+    if isinstance(value, Mapping):
+        return " ".join(map(str, value.values()))
+    return "unknown" if value in (None, "") else str(value)
+
+
+def _of_the_claims(before: Data, now: Data) -> Iterator[Change]:
+    for name in CLAIMS:
+        old, new = _state(name, before), _state(name, now)
+        if old != new:
+            yield name, old, new
+
+
+def _state(name: str, data: Data) -> str:
+    for state in ("proven", "failed", "not_reached"):
+        if name in data[state]:
+            return state.replace("_", " ")
+    return "not in the plan"
+
+
+def _speeds(timings: list[Data]) -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], list[float]] = {}
+    for timing in timings:
+        key = tuple(str(timing[name]) for name in ("phase", "kind", "operation", "purpose", "mode"))
+        found.setdefault(key, []).append(timing["median_us"])
+    return {key: median(times) for key, times in found.items()}
