@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -16,18 +17,24 @@ from shardlint.text.nodes import Page
 from shardlint.text.source import Source
 
 _C_LOADER: Any = getattr(yaml, "CSafeLoader", None)
-_Loader: Any = _C_LOADER or yaml.SafeLoader
+_BASE: Any = _C_LOADER or yaml.SafeLoader
 _MARKER = re.compile(r"^(?=---(?:[ \t\r\n]|\Z))|(?<=^\.\.\.)[^\n]*\n", re.MULTILINE)
 _PREAMBLE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n|\.\.\.[^\n]*\n)*+[ \t]*(?:#[^\n]*)?")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$|^={7}$", re.MULTILINE)
 _UNREADABLE = (yaml.YAMLError, RecursionError, UnicodeEncodeError)
 
 
-class _Lenient(yaml.composer.Composer, *((_C_LOADER or yaml.SafeLoader),)):  # type: ignore[misc]
+class _Loader(_BASE):  # type: ignore[misc]
+    """Remembers the tags of texts: manifests repeat their words, and working a tag out costs as much as a node."""
+
+    resolve = staticmethod(lru_cache(maxsize=4096)(yaml.resolver.Resolver().resolve))
+
+
+class _Lenient(yaml.composer.Composer, _Loader):
     """Lets an anchor be set anew, as YAML 1.2 does and the C composer does not."""
 
     def __init__(self, stream: str) -> None:
-        _Loader.__init__(self, stream)
+        _BASE.__init__(self, stream)
         yaml.composer.Composer.__init__(self)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
