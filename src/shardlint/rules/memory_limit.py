@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from shardlint.deployment import Container, NotTold, Told
+from shardlint.engines.engine import Engine
 from shardlint.findings import Located, Problem, Rule, Undecided
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.placement import Placement
@@ -16,12 +17,20 @@ PROCESS_BYTES = 4 * GIB
 ROUNDED_TO_GIB = 8
 
 
+PINNED = {"vllm": (("swap_space", True), ("cpu_offload_gb", True), ("kv_offloading_size", False))}
+"""By engine, the flags that keep so many GiB of the host's memory, and whether each rank does."""
+
+
 def applies(container: Container) -> bool:
     return container.memory_limit is not None
 
 
 def judge(
-    container: Container, placement: Located[Placement], told: Told, least_weights: Located[LowerBound] | None = None
+    container: Container,
+    engine: Engine,
+    placement: Located[Placement],
+    told: Told,
+    least_weights: Located[LowerBound] | None = None,
 ) -> Iterator[Problem | Undecided]:
     limit = container.memory_limit
     if not isinstance(limit, Located):
@@ -29,7 +38,7 @@ def judge(
             yield Undecided("memory_limit", limit)
         return
     ranks = placement.value.ranks_per_host or 1
-    pinned = tuple(_pinned(limit, told, ranks))
+    pinned = tuple(_pinned(limit, told, engine, ranks))
     yield from pinned
     if pinned or least_weights is None:
         return
@@ -48,10 +57,10 @@ def judge(
     )
 
 
-def _pinned(limit: Located[int], told: Told, ranks: int) -> Iterator[Problem]:
+def _pinned(limit: Located[int], told: Told, engine: Engine, ranks: int) -> Iterator[Problem]:
     """What the flags keep in the host's memory for good, and nothing can drop."""
     kept: list[tuple[str, float]] = []
-    for name, of_each_rank in (("swap_space", True), ("cpu_offload_gb", True), ("kv_offloading_size", False)):
+    for name, of_each_rank in PINNED.get(engine.name, ()):
         try:
             value = told.located(name)
         except NotTold:
