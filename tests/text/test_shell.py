@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shardlint.findings import Located, Span, Unknown
@@ -341,6 +341,8 @@ def test_hostile_scripts_end_soon(text):
     ["x", " ", "\n", "'", '"', "$", "{", "}", "(", ")", "A", "=", ":-", "[", "]", "`", "\\", "if ", "then ", "fi", ";",
      "do ", "done", "for ", "in ", "case ", "esac", "|", "&", "<<EOF", "EOF", "#", "é", "\0", "+=", "@", "$((", "))",
      "export ", "bash -c ", "eval ", "f() ", "set -- ", "\U0010f5a5", "\ud800"]), max_size=25).map("".join))  # fmt: skip
+@example('$((x$"))')
+@example("$((1)")
 def test_no_text_is_too_strange(text):
     script = read(text)
     for command in script.commands:

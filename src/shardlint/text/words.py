@@ -318,7 +318,7 @@ class Expander:
             return self._ansi(at, end, out) if following == "'" else self._step(at + 1, end, double, out)
         if text.startswith("$((", at):
             close = closing(text, at + 2, "(", end)
-            if text.startswith("))", close - 1) or text[close - 1 : close] == ")":
+            if close < end and text[close - 1] == ")":
                 return self._arithmetic(at, at + 3, close - 1, close + 1, double, out)
         if following in ("(", "{", "["):
             close = closing(text, at + 2, following, end)
