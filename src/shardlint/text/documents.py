@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from shardlint.findings import Problem
@@ -73,10 +74,12 @@ def kind_of(source: Source) -> Kind | None:
     return None if re.search(_SUFFIX, path) else "shell"
 
 
+@lru_cache(maxsize=16)
 def documents(source: Source) -> Parsed:
     """The documents of a file; none for a language that is not read.
 
-    Never raises for what the file says: see `Parsed.problems`.
+    Never raises for what the file says: see `Parsed.problems`.  Kept for a while, as what stands beside an object is
+    asked for soon after it.
     """
     kind = kind_of(source)
     if kind is None:
