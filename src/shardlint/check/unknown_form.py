@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import re
 
+from shardlint.findings.patterns import Pattern
 from shardlint.text import Source
 
 NO_FORM = "has none of the forms that are known"
 _SIGNS = (
-    r"vllm/vllm-[\w.-]+|(?<![\w./-])[\w./-]*vllm-openai[\w.-]*(?::[\w.-]+)?|lmsysorg/sglang[\w.:-]*|nvcr\.io/nim/[\w./:-]+"
-    r"|\bvllm serve\b|\bvllm\.entrypoints\.[\w.]+|\bsglang\.launch_server\b|\btrtllm-serve\b"
-    r"|\btext-generation-(?:launcher|inference)\b|--tensor-parallel-size|--tp-size"
+    ("vllm/vllm-", r"vllm/vllm-[\w.-]+"),
+    ("vllm-openai", r"(?<![\w./-])[\w./-]*vllm-openai[\w.-]*(?::[\w.-]+)?"),
+    ("lmsysorg/sglang", r"lmsysorg/sglang[\w.:-]*"),
+    ("nvcr.io/nim/", r"nvcr\.io/nim/[\w./:-]+"),
+    ("vllm serve", r"\bvllm serve\b"),
+    ("vllm.entrypoints", r"\bvllm\.entrypoints\.[\w.]+"),
+    ("sglang.launch_server", r"\bsglang\.launch_server\b"),
+    ("trtllm-serve", r"\btrtllm-serve\b"),
+    ("text-generation-", r"\btext-generation-(?:launcher|inference)\b"),
+    ("--tensor-parallel-size", "--tensor-parallel-size"),
+    ("--tp-size", "--tp-size"),
 )
-"""Images and commands of engines, as text: compiled for the few files without a form."""
-_COMMENT = re.compile(r"[ \t]*(?:#|//|--[ \t])")
+"""Images and commands of engines: text that each has, which is soon looked for, and the pattern, seldom compiled."""
+_COMMENT = Pattern(r"[ \t]*(?:#|//|--[ \t])")
 
 
 def reason(source: Source) -> str:
     """Why nothing was read, with the first thing in the file that speaks of an engine and where it stands."""
-    sign = next((sign for sign in re.finditer(_SIGNS, source.text) if not _in_comment(source.text, sign.start())), None)
+    text = source.text
+    there = "|".join(pattern for part, pattern in _SIGNS if part in text)
+    found = re.finditer(there, text) if there else ()
+    sign = next((sign for sign in found if not _in_comment(text, sign.start())), None)
     if sign is None:
         return NO_FORM
     place = source.span(*sign.span())
