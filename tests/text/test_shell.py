@@ -131,6 +131,7 @@ def test_what_cannot_be_known_says_why(text, reason, spelled):
         ("A=1; for i in 1 2; do A=$i; done; x $A", "?$i takes several values in a loop"),
         ("for i in 7; do A=$i; done; x $i", "7"),
         ("A=1; while c; do A=$((A+1)); done; x $A", "?$A changes in a loop"),
+        ("declare -A A=([one]=1 [two]=2); x ${A[$K]:-3}", "?an array with keys is looked up when it runs"),
         ('[ -n "$A" ] || A=8; x $A', "8"),
         ("c && A=8 && x $A", "8"),
         ("c || A=8; x $A", "?$A is not set in this file"),

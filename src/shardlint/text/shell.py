@@ -429,6 +429,9 @@ class _Reader:
                 self.variables.forget(self._text(name), "an element of it is set alone", self._here(node))
             return
         name_text = self._text(target)
+        if value is not None and value.type == "array" and any(map(_WITH_KEY.match, map(self._text, value.children))):
+            self.variables.forget(name_text, "an array with keys is looked up when it runs", self._here(node))
+            return
         (self.variables.append if appends else self.variables.assign)(name_text, self._assigned_value(node, value))
 
     def _assigned_value(self, node: Node, value: Node | None) -> Value | Array:
@@ -763,6 +766,7 @@ _SOURCES = re.compile(r"(?:^|[\s;&(])(?:source|\.)[ \t]")
 _ENV_FILE = re.compile(r"[\w./-]*\.env\b[\w.-]*", re.ASCII)
 _LET = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)([^=]+)", re.ASCII)
 _CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%]?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
+_WITH_KEY = re.compile(r"\[[^\]\n]*\]=")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 _STATEMENTS: Final[dict[str, Callable[[_Reader, Node], None]]] = {
