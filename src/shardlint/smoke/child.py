@@ -18,7 +18,19 @@ from typing import TYPE_CHECKING
 
 from shardlint.smoke.job import MOST_RANKS_ON_CPU, Job
 from shardlint.smoke.plan import Plan
-from shardlint.smoke.records import Cannot, Doing, Ended, Loaded, Raised, Ready, Record, Started, Stopped, write
+from shardlint.smoke.records import (
+    Cannot,
+    Doing,
+    Ended,
+    Loaded,
+    Raised,
+    Ready,
+    Record,
+    Started,
+    Stopped,
+    in_a_line,
+    write,
+)
 from shardlint.smoke.transports import SETTINGS
 
 if TYPE_CHECKING:
@@ -103,7 +115,7 @@ def _be_rank(rank: int, job: Job, worker: ModuleType, report: int, folder: str) 
         worker.work(rank, job, _speaker(rank, job.plan, report))
         code = 0
     except BaseException as failure:  # whatever it is, the parent is to hear of it before the process is gone
-        write(report, Raised(rank, f"{type(failure).__name__}: {failure}".splitlines()[0]))
+        write(report, Raised(rank, f"{type(failure).__name__}: {in_a_line(failure)}"))
     finally:
         os._exit(code)
 

@@ -91,6 +91,8 @@ class Plan(NamedTuple):
     """The model's own, in which claims are tried a second time."""
     allocation: tuple[tuple[int, int], ...] = ()
     """Bytes of weights and of KV cache that each rank takes from its device; empty where none are to be taken."""
+    graphs: bool = False
+    """All-reduces are captured in CUDA graphs and replayed, as vLLM does while it decodes."""
     untried: tuple[str, ...] = ()
     """What the layout has and this run does not try."""
     deviations: tuple[Deviation, ...] = ()
@@ -156,9 +158,12 @@ class Plan(NamedTuple):
         return planned
 
     def on(self, backend: str) -> Plan:
-        """What of the plan is tried there: memory that a GPU is to give is not taken from the host instead."""
+        """What of the plan is tried there: CUDA graphs only on GPUs; memory that a GPU is to give is not taken from the
+        host instead."""
+        if backend == "nccl":
+            return self._replace(graphs=True)
         total = sum(map(sum, self.allocation))
-        if backend == "nccl" or total <= ALLOCATED_ON_CPU_BYTES:
+        if total <= ALLOCATED_ON_CPU_BYTES:
             return self
         return self._replace(allocation=(), untried=(*self.untried, f"the allocation of {total / 2**30:.1f} GiB"))
 

@@ -120,6 +120,13 @@ def write(descriptor: int, record: Record) -> None:
     os.write(descriptor, line)
 
 
+def in_a_line(failure: BaseException) -> str:
+    """The first line of what an exception says; before it NCCL's last error, which torch puts at the end."""
+    texts = str(failure).partition("Last error:")
+    head, _label, cause = (next(iter(text.strip().splitlines()), "") for text in texts)
+    return f"{cause} ({head})" if cause else head or type(failure).__name__
+
+
 def parse(line: bytes) -> Record:
     """The record of one line. Raises ValueError for what is none."""
     name, *fields = json.loads(line)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from shardlint.smoke.ranks.network import Network
+from shardlint.smoke.records import in_a_line
 
 GIB = 2**30
 
@@ -21,7 +22,7 @@ def allocate(net: Network) -> list[Tensor]:
             held.append(torch.zeros(size, dtype=torch.uint8, device=net.device))  # zeros: the host gives pages late
         except RuntimeError as failure:
             free = f", {_free(net.device)}" if net.device.type == "cuda" else ""
-            fault = f"no room for {size / GIB:.1f} GiB of {name} on {net.device}{free}: {str(failure).splitlines()[0]}"
+            fault = f"no room for {size / GIB:.1f} GiB of {name} on {net.device}{free}: {in_a_line(failure)}"
             break
     net.claim("memory", "world", not fault, fault)
     return held

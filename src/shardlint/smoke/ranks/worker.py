@@ -9,7 +9,16 @@ import torch
 from shardlint.smoke.claims import expected
 from shardlint.smoke.job import Job
 from shardlint.smoke.plan import Plan
-from shardlint.smoke.ranks import attention, decode_context, experts, mlp, prefill_context, repetition, vocabulary
+from shardlint.smoke.ranks import (
+    attention,
+    decode_context,
+    experts,
+    graph_replay,
+    mlp,
+    prefill_context,
+    repetition,
+    vocabulary,
+)
 from shardlint.smoke.ranks.arithmetic import WHOLE, Arithmetic, of_model
 from shardlint.smoke.ranks.links import time_exchanges
 from shardlint.smoke.ranks.membership import membership
@@ -34,6 +43,7 @@ CHECKS: Mapping[str, Check] = {
     "experts": experts.gathered,
     "experts-all-to-all": experts.sent,
     "repetition": repetition.repeated,
+    "graph-replay": graph_replay.replayed,
 }
 
 
@@ -77,8 +87,9 @@ def _try(net: Network, claim: str, kind: str, check: Check) -> None:
 
 
 def _arithmetics(claim: str, plan: Plan) -> tuple[Arithmetic, ...]:
-    """Whole numbers first. What is merged in float32 is tried in that too; repetitions only have to round alike."""
-    if claim == "repetition":
+    """Whole numbers first. What is merged in float32 is tried in that too; repetitions only have to round alike, and
+    graphs are replayed with whole numbers of the model's dtype."""
+    if claim in ("repetition", "graph-replay"):
         return (of_model(plan),)
     return (WHOLE, *((decode_context.MERGED,) if claim == "decode-context" else ()), of_model(plan))
 
