@@ -59,8 +59,8 @@ def replayed(share: Share, kind: str, record: Record | None = None) -> str:
 def in_graph(net: Network, kind: str, static: Tensor) -> Recording:
     """In a graph of CUDA's."""
     group = net.members(kind)[1]
-    side = torch.cuda.Stream(net.device)
-    side.wait_stream(torch.cuda.current_stream(net.device))
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         dist.all_reduce(static.clone(), group=group)
     torch.cuda.synchronize(net.device)
