@@ -138,8 +138,8 @@ def test_a_recipe_has_a_launch_for_each_kind_of_workers(read, words):
     got = read(RECIPE, "recipe.yaml")
     prefill, decode = got.launches
     assert (prefill.name, decode.name) == ("srt/big/prefill", "srt/big/decode")
-    assert words(prefill) == ["vllm", "serve", "alias"]
-    assert settings(prefill) == {"tensor-parallel-size": 8, "max-model-len": 9216}
+    assert words(prefill) == ["python3", "-m", "dynamo.vllm"]
+    assert settings(prefill) == {"model": "alias", "tensor-parallel-size": 8, "max-model-len": 9216}
     assert [value(number) for number in (prefill.gpus_per_pod, prefill.pods, prefill.replicas)] == [4, 2, 2]
     assert [value(number) for number in (decode.gpus_per_pod, decode.pods, decode.replicas)] == [4, 3, 1]
     assert (value(prefill.gpu), value(prefill.image), value(prefill.env["A"])) == (
@@ -175,3 +175,9 @@ roles:
     assert [value(number) for number in (aggregated.gpus_per_pod, aggregated.pods)] == [8, 2]
     assert [value(number) for number in (decode.gpus_per_pod, decode.pods)] == [4, 1]
     assert value(aggregated.image) == "lmsysorg/sglang:v0.5.5"
+
+
+def test_a_recipe_whose_frontend_is_the_engine_starts_that_itself(read, words):
+    prefill, _decode = read(RECIPE + "frontend: {type: vllm}\n", "recipe.yaml").launches
+    assert words(prefill) == ["vllm", "serve", "alias"]
+    assert settings(prefill) == {"tensor-parallel-size": 8, "max-model-len": 9216}

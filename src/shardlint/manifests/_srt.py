@@ -15,7 +15,18 @@ from shardlint.text.nodes import Mapping, Node, Scalar
 
 _ROLES = (("prefill", "prefill"), ("decode", "decode"), ("agg", "aggregated"))
 """As the resources call them, and as the engine's arguments do."""
-_COMMANDS = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG, "trtllm": ("trtllm-serve",)}
+_WORKERS = {
+    "vllm": ("python3", "-m", "dynamo.vllm"),
+    "sglang": ("python3", "-m", "dynamo.sglang"),
+    "trtllm": ("python3", "-m", "dynamo.trtllm"),
+}
+"""By engine, the worker behind Dynamo's frontend; it takes flags of its own beside the engine's."""
+_DIRECT = {"vllm": _stated.VLLM, "sglang": _stated.SGLANG, "trtllm_serve": ("trtllm-serve",)}
+"""By the type of another frontend, what serves it."""
+_STANDS_ALONE = ("serve", "trtllm-serve")
+"""Commands that take the model as a word."""
+_MODEL_FLAGS = {"vllm": "model"}
+"""Of the others, for engines that do not call it `model-path`."""
 _MODEL_KEYS = ("model", "model-path", "model_path")
 _SQUASHED = re.compile(r"(?:.*/)?([^/]+\+[^/]+)\+([^/+]+)\.sqsh")
 """An image's reference as the name of a file, with a plus for each of its separators."""
@@ -36,7 +47,7 @@ class _Role(NamedTuple):
 def launches_of(recipe: Mapping, form: str) -> Iterator[Launch]:
     """One launch for each kind of workers that the recipe starts."""
     engine, roles = _roles(recipe)
-    command = _COMMANDS.get(engine)
+    command = _DIRECT.get(text(recipe.get("frontend", "type")) or "", _WORKERS.get(engine))
     if command is None:
         return
     per_node = _number(recipe.get("resources", "gpus_per_node"))
@@ -53,8 +64,8 @@ def launches_of(recipe: Mapping, form: str) -> Iterator[Launch]:
             "srt job",
             form,
             at,
-            argv=_stated.command(command, at, _model(recipe, role) if engine != "sglang" else None),
-            settings=(*_stated.entries(role.arguments), *_model_path(recipe, role, engine)),
+            argv=_stated.command(command, at, _model(recipe, role) if command[-1] in _STANDS_ALONE else None),
+            settings=(*_stated.entries(role.arguments), *_model_flag(recipe, role, engine, command)),
             env=_environment(recipe.get("environment"), role.environment),
             image=_image(recipe),
             gpus_per_pod=_fewer(total, per_node),
@@ -148,13 +159,12 @@ def _model(recipe: Mapping, role: _Role) -> Word | None:
     return _word(recipe.get("identity", "model", "repo")) or _word(recipe.get("model", "path"))
 
 
-def _model_path(recipe: Mapping, role: _Role, engine: str) -> Iterator[ConfigEntry]:
-    """What SGLang takes by a flag and the others as a word."""
-    if engine == "sglang" and _model(recipe, role) is not None:
+def _model_flag(recipe: Mapping, role: _Role, engine: str, command: tuple[str, ...]) -> Iterator[ConfigEntry]:
+    """For a command that takes the model by a flag."""
+    if command[-1] not in _STANDS_ALONE and _model(recipe, role) is not None:
         identity = recipe.get("identity", "model", "repo") is not None
-        yield from _stated.entry(
-            "model-path", recipe, *(("identity", "model", "repo") if identity else ("model", "path"))
-        )
+        path = ("identity", "model", "repo") if identity else ("model", "path")
+        yield from _stated.entry(_MODEL_FLAGS.get(engine, "model-path"), recipe, *path)
 
 
 def _environment(*layers: Node | None) -> dict[str, Maybe[str]]:

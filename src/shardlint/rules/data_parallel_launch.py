@@ -253,8 +253,8 @@ CONDITIONS = (
 
 
 def applies(deployment: Deployment) -> bool:
-    """Dynamo's operator gives each node its ranks by flags of its own."""
-    return not deployment.form.startswith("dynamo")
+    """A controller that spreads the ranks over pods gives each its part by flags of its own."""
+    return not deployment.server.primary.is_spread
 
 
 def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem | Undecided]:
