@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from operator import itemgetter
 from typing import NamedTuple, Protocol, cast
 
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Problem, Unknown
+from shardlint.manifests._index import Index, is_fallback
+from shardlint.manifests._objects import typed_objects
 from shardlint.text.documents import Document, kind_of
-from shardlint.text.nodes import Node
+from shardlint.text.nodes import Mapping, Node
 from shardlint.text.source import ALL_GPUS, Fragment, Library, Source
 
 MAX_LAUNCHES = 5_000
@@ -31,6 +32,10 @@ class Form(Protocol):
     """As the contract's `form`."""
     FILES: tuple[str, ...]
     """Patterns of the names that such files have."""
+    # A form may say what its documents show, and is then asked of no others: LANGUAGES, the texts that are no YAML;
+    # KINDS, of objects in the document, with GROUP in their apiVersion; KEYS, one of which stands at the top of the
+    # document, and WITHOUT, none of which does.  With FALLBACK = True it goes by the look of a document, and is asked
+    # last, and only of a document that no other form has.
 
     def launches(self, document: Document, library: Library) -> Iterable[Launch | Problem]:
         """All that the document starts, and what of it could not be read; nothing where it is not of the form."""
@@ -59,15 +64,14 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
     """The form that a document has, and its launches; None and nothing where it has none.
 
     `among` are the forms to try, all of this room where none are given.  A document that holds objects of several forms
-    (a `kind: List`) yields them all, and has the first one's name.  A form with `FALLBACK = True`, which goes by the
-    look of a document, is asked last, and only of a document that no other form has.
+    (a `kind: List`) yields them all, and has the first one's name.
     """
     name: str | None = None
     found: list[Launch] = []
     problems: list[Problem] = []
     document = document._replace(library=library)
-    for form, is_fallback in _in_order(forms() if among is None else tuple(among)):
-        if name is not None and is_fallback:
+    for form in _in_question(document, index_of(forms() if among is None else tuple(among))):
+        if name is not None and is_fallback(form):
             break
         part = tuple(islice(form.launches(document, library), MAX_LAUNCHES))
         if not part:
@@ -96,10 +100,16 @@ def _counts(word: Word) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _in_order(among: tuple[Form, ...]) -> tuple[tuple[Form, bool], ...]:
-    """Each form, and whether it is asked only of a document that no other has: these last."""
-    marked = [(form, bool(getattr(form, "FALLBACK", False))) for form in among]
-    return tuple(sorted(marked, key=itemgetter(1)))
+def index_of(among: tuple[Form, ...]) -> Index:
+    """The forms by what their documents show."""
+    return Index(among)
+
+
+def _in_question(document: Document, index: Index) -> list[Form]:
+    if document.kind != "yaml":
+        return index.in_language(document.kind)
+    objects = ((kind, version) for _, kind, version in typed_objects(document.root))
+    return index.of_root(objects, document.root.names if isinstance(document.root, Mapping) else ())
 
 
 def mounted(path: str, source: Source) -> Fragment | None:

@@ -42,15 +42,15 @@ def objects(root: Node | None) -> Iterator[Mapping]:
             yield item
 
 
-def of_kind(document: Document, *kinds: str) -> Iterator[Mapping]:
-    """The document's objects of these kinds."""
-    return (item for item, own in _with_kinds(document.root) if own in kinds)
+def of_kind(document: Document, *kinds: str, group: str = "") -> Iterator[Mapping]:
+    """The document's objects of these kinds whose API group has that name in its own."""
+    return (item for item, own, version in typed_objects(document.root) if own in kinds and group in version)
 
 
 @lru_cache(maxsize=1)
-def _with_kinds(root: Node | None) -> tuple[tuple[Mapping, str], ...]:
-    """The objects of the document at hand: every form of Kubernetes object asks for them."""
-    return tuple((item, kind(item)) for item in objects(root))
+def typed_objects(root: Node | None) -> tuple[tuple[Mapping, str, str], ...]:
+    """The objects of the document at hand with their kinds and API versions: every form of object asks for them."""
+    return tuple((item, kind(item), text(item.get("apiVersion"))) for item in objects(root))
 
 
 def beside(document: Document, name: str, *kinds: str) -> Mapping | None:

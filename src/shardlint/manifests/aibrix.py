@@ -13,11 +13,12 @@ from shardlint.text.source import Library
 
 NAME = "aibrix"
 FILES = YAML_FILES
+KINDS = ("StormService", "RoleSet", "PodSet", "RayClusterFleet", "RayClusterReplicaSet")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every role, and of every Ray cluster, that an object of AIBrix holds."""
-    for item in of_kind(document, "StormService", "RoleSet", "PodSet", "RayClusterFleet", "RayClusterReplicaSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         spec = item.get("spec")

@@ -13,11 +13,12 @@ from shardlint.text.source import Library
 
 NAME = "argocd"
 FILES = YAML_FILES
+KINDS = ("Application", "ApplicationSet")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches that the values of every Application and ApplicationSet ask for."""
-    for item in of_kind(document, "Application", "ApplicationSet"):
+    for item in of_kind(document, *KINDS):
         spec = item.get("spec") if item.get("spec", "template") is None else item.get("spec", "template", "spec")
         for source in _sources(spec):
             if (helm := source.get("helm")) is not None:

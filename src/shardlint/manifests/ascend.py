@@ -12,13 +12,14 @@ from shardlint.text.source import Library
 
 NAME = "ascend"
 FILES = YAML_FILES
-_OWN = ("test_cases", "deployment", "templates")
+KEYS = ("test_cases", "deployment", "templates")
+WITHOUT = ("kind",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The engines of every test case, or of every group of nodes."""
     root = document.root
-    if isinstance(root, Mapping) and "kind" not in root and any(isinstance(root.get(key), Sequence) for key in _OWN):
+    if isinstance(root, Mapping) and any(isinstance(root.get(key), Sequence) for key in KEYS):
         from shardlint.manifests import _ascend_nodes  # few files are of the form
 
         yield from _ascend_nodes.launches_of(root, NAME)

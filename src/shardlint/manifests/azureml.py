@@ -12,12 +12,14 @@ from shardlint.text.source import Library
 
 NAME = "azureml"
 FILES = YAML_FILES
+KEYS = ("$schema", "endpoint_name")
+WITHOUT = ("kind",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The engine of the deployment's container."""
     root = document.root
-    if not isinstance(root, Mapping) or "kind" in root:
+    if not isinstance(root, Mapping):
         return
     if "azureml" in text(root.get("$schema")).lower() or ("endpoint_name" in root and "instance_type" in root):
         from shardlint.manifests import _azureml_deployment  # few files are of the form

@@ -11,12 +11,14 @@ from shardlint.text.source import Library
 
 NAME = "docker-compose"
 FILES = ("*compose*.yaml", "*compose*.yml")
+KEYS = ("services",)
+WITHOUT = ("apiVersion",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every service, whatever its profile."""
     services = document.root.get("services") if document.root is not None else None
-    if not isinstance(services, Mapping) or document.root is None or document.root.get("apiVersion"):
+    if not isinstance(services, Mapping):
         return
     from shardlint.manifests import _compose  # only Compose files need it
 

@@ -13,6 +13,8 @@ from shardlint.text.source import Library
 
 NAME = "dstack"
 FILES = YAML_FILES
+KEYS = ("type",)
+WITHOUT = ("kind",)
 _TYPES = ("service", "task", "dev-environment")
 _OWN = ("commands", "image", "entrypoint", "replicas", "init")
 
@@ -20,7 +22,7 @@ _OWN = ("commands", "image", "entrypoint", "replicas", "init")
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """What the configuration starts on each of its nodes."""
     root = document.root
-    if not isinstance(root, Mapping) or text(root.get("type")) not in _TYPES or "kind" in root:
+    if not isinstance(root, Mapping) or text(root.get("type")) not in _TYPES:
         return
     if any(key in root for key in _OWN):
         from shardlint.manifests import _dstack_run  # few files are of the form

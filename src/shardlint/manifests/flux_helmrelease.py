@@ -12,11 +12,12 @@ from shardlint.text.source import Library
 
 NAME = "flux-helmrelease"
 FILES = YAML_FILES
+KINDS = ("HelmRelease", "HelmChart")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches that the values of every HelmRelease ask for."""
-    for item in of_kind(document, "HelmRelease", "HelmChart"):
+    for item in of_kind(document, *KINDS):
         if item.get("spec") is not None:
             from shardlint.manifests import _releases  # few objects bring values
 

@@ -13,12 +13,13 @@ from shardlint.text.source import Library
 
 NAME = "github-workflow"
 FILES = YAML_FILES
+KEYS = ("jobs",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every command in the steps, with the variables of workflow, job and step."""
     root = document.root
-    if isinstance(root, Mapping) and "jobs" in root and "on" in root and isinstance(jobs := root.get("jobs"), Mapping):
+    if isinstance(root, Mapping) and "on" in root and isinstance(jobs := root.get("jobs"), Mapping):
         from shardlint.manifests import _workflow  # few files are workflows
 
         yield from _workflow.launches_of(root, jobs, NAME, library)

@@ -13,11 +13,12 @@ from shardlint.text.source import Library
 
 NAME = "grove"
 FILES = YAML_FILES
+KINDS = ("PodCliqueSet", "PodGangSet")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every clique of every PodCliqueSet in the document."""
-    for item in of_kind(document, "PodCliqueSet", "PodGangSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods, _roles  # only where there is a pod to read
 
         template = item.get("spec", "template")

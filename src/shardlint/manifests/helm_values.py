@@ -13,13 +13,11 @@ from shardlint.text.source import Library
 NAME = "helm-values"
 FILES = YAML_FILES
 FALLBACK = True
-OTHERS = frozenset(
-    {
+WITHOUT = (
         "$schema", "apiVersion", "applications", "base_image", "benchmark", "build_commands", "commands",
         "docker_server", "endpoint_name", "envs", "handler", "jobs", "kind", "llm_configs", "minWorkers",
         "model_metadata", "npu_per_node", "num_nodes", "on", "pipeline", "python_version", "run", "sbatch_directives",
         "services", "setup", "stages", "strategy_overrides", "test_cases", "trt_llm",
-    }
 )  # fmt: skip
 """Keys at the top of objects, Compose files, pipelines, and the tasks and configurations of other tools."""
 
@@ -27,7 +25,7 @@ OTHERS = frozenset(
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches that the values ask for; what the chart's templates add to them is open."""
     root = document.root
-    if not isinstance(root, Mapping) or any(key in root for key in OTHERS):
+    if not isinstance(root, Mapping):
         return
     from shardlint.manifests import _chart_values  # few mappings get here
 

@@ -12,11 +12,12 @@ from shardlint.text.source import Library
 
 NAME = "k8s-daemonset"
 FILES = YAML_FILES
+KINDS = ("DaemonSet",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every DaemonSet in the document."""
-    for item in of_kind(document, "DaemonSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         copies = Unknown("a DaemonSet runs one pod on every matching node", place(item))

@@ -11,11 +11,12 @@ from shardlint.text.source import Library
 
 NAME = "k8s-deployment"
 FILES = YAML_FILES
+KINDS = ("Deployment",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every Deployment in the document."""
-    for item in of_kind(document, "Deployment"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))

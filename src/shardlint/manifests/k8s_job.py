@@ -12,11 +12,12 @@ from shardlint.text.source import Library
 
 NAME = "k8s-job"
 FILES = YAML_FILES
+KINDS = ("Job", "CronJob", "JobSet")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every Job, CronJob and JobSet in the document; pods that run side by side are the copies."""
-    for item in of_kind(document, "Job", "CronJob", "JobSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         for part, job in _job_specs(item):

@@ -11,11 +11,12 @@ from shardlint.text.source import Library
 
 NAME = "k8s-pod"
 FILES = YAML_FILES
+KINDS = ("Pod",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every Pod in the document."""
-    for item in of_kind(document, "Pod"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         yield from _pods.launches(item.get("spec"), _pods.launch_of(item, NAME), document)

@@ -11,11 +11,12 @@ from shardlint.text.source import Library
 
 NAME = "k8s-replicaset"
 FILES = YAML_FILES
+KINDS = ("ReplicaSet",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every ReplicaSet in the document."""
-    for item in of_kind(document, "ReplicaSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))

@@ -11,11 +11,12 @@ from shardlint.text.source import Library
 
 NAME = "k8s-statefulset"
 FILES = YAML_FILES
+KINDS = ("StatefulSet",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every StatefulSet in the document."""
-    for item in of_kind(document, "StatefulSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))

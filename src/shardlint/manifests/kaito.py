@@ -17,6 +17,8 @@ from shardlint.text.source import Inset, Library
 
 NAME = "kaito"
 FILES = YAML_FILES
+KINDS = ("Workspace", "InferenceSet", "MultiRoleInference")
+GROUP = "kaito.sh/"
 CONFIG_FILE = "inference_config.yaml"
 TRANSFORMERS = ("inference_api.py", "--pretrained_model_name_or_path")
 """What the runtime starts that is not vLLM (`kaito.sh/runtime: transformers`)."""
@@ -24,9 +26,7 @@ TRANSFORMERS = ("inference_api.py", "--pretrained_model_name_or_path")
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every object of KAITO in the document that serves a model."""
-    for item in of_kind(document, "Workspace", "InferenceSet", "MultiRoleInference"):
-        if not text(item.get("apiVersion")).startswith("kaito.sh/"):
-            continue
+    for item in of_kind(document, *KINDS, group=GROUP):
         if kind(item) == "MultiRoleInference":
             yield from _roles(item)
         else:

@@ -18,6 +18,7 @@ from shardlint.text.source import Library
 
 NAME = "kserve-isvc"
 FILES = YAML_FILES
+KINDS = ("InferenceService",)
 COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sglang", ("python3", "-m", "sglang.launch_server")),
     ("vllm", ("python3", "-m", "vllm.entrypoints.openai.api_server")),
@@ -36,7 +37,7 @@ OTHER_TASKS = Pattern(r"--task[= ]?(?:fill_mask|token_classification|sequence_cl
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every InferenceService in the document."""
-    for item in of_kind(document, "InferenceService"):
+    for item in of_kind(document, *KINDS):
         if text(item.get("apiVersion")).startswith("ome.io/"):
             yield from _of_ome(item, document, library)
         else:

@@ -21,6 +21,7 @@ from shardlint.text.source import Library
 NAME = "kserve-llmisvc"
 FILES = YAML_FILES
 CONFIG = "LLMInferenceServiceConfig"
+KINDS = ("LLMInferenceService", CONFIG)
 MAIN = "main"
 """The container that serves the model; others are sidecars."""
 ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
@@ -41,7 +42,7 @@ SINGLE_POD = ("tensor",)
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every such object in the document: one for its pods, or one each for decode and prefill."""
-    for item in of_kind(document, "LLMInferenceService", CONFIG):
+    for item in of_kind(document, *KINDS):
         spec = item.get("spec")
         if not isinstance(spec, Mapping) or _is_base(item, document):
             continue

@@ -14,11 +14,12 @@ from shardlint.text.source import Library
 
 NAME = "kserve-servingruntime"
 FILES = YAML_FILES
+KINDS = ("ServingRuntime", "ClusterServingRuntime")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every runtime in the document that no service of its file uses."""
-    for item in of_kind(document, "ServingRuntime", "ClusterServingRuntime"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods, _runtimes  # only where there is a runtime to read
 
         if not _runtimes.service_of(item, document):

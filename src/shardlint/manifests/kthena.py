@@ -14,14 +14,13 @@ from shardlint.text.source import Library
 
 NAME = "kthena"
 FILES = YAML_FILES
+KINDS = ("ModelServing", "ModelInfer", "ModelBooster", "Model")
 GROUP = "volcano.sh/"
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every role of a ModelServing, and of every worker of a ModelBooster."""
-    for item in of_kind(document, "ModelServing", "ModelInfer", "ModelBooster", "Model"):
-        if GROUP not in text(item.get("apiVersion")):
-            continue
+    for item in of_kind(document, *KINDS, group=GROUP):
         if kind(item) in ("ModelServing", "ModelInfer"):
             yield from _of_roles(item, document)
         else:

@@ -14,15 +14,18 @@ from shardlint.text.source import Library
 
 NAME = "kubeai"
 FILES = YAML_FILES
+KINDS = ("Model",)
+GROUP = "kubeai.org/"
+KEYS = ("catalog",)
 OLLAMA = ("ollama", "serve")
 LLAMA_CPP = ("llama-server",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launch of every Model in the document, and of every model that a catalogue switches on."""
-    for item in of_kind(document, "Model"):
+    for item in of_kind(document, *KINDS, group=GROUP):
         spec = item.get("spec")
-        if spec is not None and text(item.get("apiVersion")).startswith("kubeai.org/"):
+        if spec is not None:
             yield _launch(spec, name(item), "Model", place(item))
     catalogue = document.root.get("catalog") if document.root is not None else None
     for key, model in catalogue.items() if isinstance(catalogue, Mapping) else ():

@@ -12,11 +12,12 @@ from shardlint.text.source import Library
 
 NAME = "kuberay-rayservice"
 FILES = YAML_FILES
+KINDS = ("RayService", "RayJob", "RayCluster")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every object of KubeRay in the document."""
-    for item in of_kind(document, "RayService", "RayJob", "RayCluster"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _kuberay  # only where there is one
 
         read = {"RayService": _kuberay.service, "RayJob": _kuberay.job, "RayCluster": _kuberay.cluster}

@@ -13,6 +13,8 @@ from shardlint.text.source import Library
 
 NAME = "kustomize"
 FILES = YAML_FILES
+KINDS = ("Kustomization", "Component")
+WITHOUT = ("kind",)
 FILE_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
@@ -30,5 +32,5 @@ def _is_kustomization(root: Mapping, path: str) -> bool:
     """By its kind (Flux has another one of the same name), else by the name of the file: the kind may be left out."""
     if (kind := root.get("kind")) is not None:
         group = text(root.get("apiVersion"))
-        return text(kind) in ("Kustomization", "Component") and (not group or group.startswith("kustomize.config"))
+        return text(kind) in KINDS and (not group or group.startswith("kustomize.config"))
     return path.replace("\\", "/").rpartition("/")[2] in FILE_NAMES

@@ -13,6 +13,7 @@ from shardlint.text.source import Library
 
 NAME = "llmaz"
 FILES = YAML_FILES
+KINDS = ("Playground", "Service")
 GROUP = "llmaz.io/"
 COMMANDS = {
     "vllm": ("python3", "-m", "vllm.entrypoints.openai.api_server", "--model"),
@@ -31,9 +32,7 @@ IMAGES = {
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every Playground and Service of llmaz in the document."""
-    for item in of_kind(document, "Playground", "Service"):
-        if GROUP not in text(item.get("apiVersion")):
-            continue
+    for item in of_kind(document, *KINDS, group=GROUP):
         if kind(item) == "Playground":
             yield from _playground(item, document, library)
         else:

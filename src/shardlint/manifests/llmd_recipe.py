@@ -18,6 +18,7 @@ from shardlint.text.source import Library
 
 NAME = "llmd-recipe"
 FILES = YAML_FILES
+KINDS = ("EndpointPickerConfig",)
 ROLES = ("prefill", "decode")
 MORE = "extra-args"
 NO_FLAGS = (MORE, "env")
@@ -25,7 +26,7 @@ NO_FLAGS = (MORE, "env")
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launch of each role that stands beside the configuration."""
-    for item in of_kind(document, "EndpointPickerConfig"):
+    for item in of_kind(document, *KINDS):
         for name in ROLES:
             role, key = item.get(name), item.key(name)
             if isinstance(role, Mapping) and key is not None:

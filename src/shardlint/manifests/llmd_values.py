@@ -12,13 +12,14 @@ from shardlint.text.source import Library
 
 NAME = "llmd-values"
 FILES = YAML_FILES
+WITHOUT = ("kind",)
 KEY = "modelArtifacts"
 """What the values of this chart have and no others."""
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of both roles, where the values are the document's or stand under the names of dependencies."""
-    if not isinstance(document.root, Mapping) or not document.source.holds(KEY) or "kind" in document.root:
+    if not isinstance(document.root, Mapping) or not document.source.holds(KEY):
         return
     from shardlint.manifests import _chart_parts, _llmd  # few values are of this chart
 

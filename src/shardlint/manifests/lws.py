@@ -13,11 +13,12 @@ from shardlint.text.source import Library
 
 NAME = "lws"
 FILES = YAML_FILES
+KINDS = ("LeaderWorkerSet",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of leader and workers of every LeaderWorkerSet in the document."""
-    for item in of_kind(document, "LeaderWorkerSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods  # only where there is a pod to read
 
         base = _pods.launch_of(item, NAME, item.get("spec", "replicas"))

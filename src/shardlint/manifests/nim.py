@@ -19,6 +19,8 @@ from shardlint.text.source import Library
 
 NAME = "nim"
 FILES = YAML_FILES
+KINDS = ("NIMService", "NIMPipeline")
+WITHOUT = ("kind",)
 SERVE = ("nim-serve",)
 SIZE, PROFILE = "NIM_TENSOR_PARALLEL_SIZE", "NIM_MODEL_PROFILE"
 _SAYS_SIZE = re.compile(r"tp\d")
@@ -26,7 +28,7 @@ _SAYS_SIZE = re.compile(r"tp\d")
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launch of every NIM that the document's objects or values describe."""
-    for item in of_kind(document, "NIMService", "NIMPipeline"):
+    for item in of_kind(document, *KINDS):
         if kind(item) == "NIMService":
             yield from _service(item.get("spec"), name(item), item, document, library)
             continue

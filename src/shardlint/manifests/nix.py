@@ -11,12 +11,11 @@ from shardlint.text.source import Library
 
 NAME = "nix"
 FILES = ("*.nix",)
+LANGUAGES = ("nix",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every container and service that the module sets."""
-    if document.kind != "nix":
-        return
     from shardlint.manifests import _nix  # only Nix needs it
 
     yield from _nix.launches_of(document.source, NAME, library)

@@ -14,6 +14,7 @@ from shardlint.text.source import Library
 NAME = "oci-blueprint"
 FILES = YAML_FILES
 KEY = "recipe_image_uri"
+KEYS = (KEY, "deployment_group", "deployments")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:

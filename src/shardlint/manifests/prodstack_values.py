@@ -12,13 +12,15 @@ from shardlint.text.source import Library
 
 NAME = "prodstack-values"
 FILES = YAML_FILES
+KINDS = ("VLLMRuntime",)
+WITHOUT = ("kind",)
 KEY = "servingEngineSpec"
 """What the values of this chart have and no others."""
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every model of the values, and of every VLLMRuntime."""
-    for item in of_kind(document, "VLLMRuntime"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _prodstack  # few manifests are of the form
 
         yield from _prodstack.of_runtime(item, NAME, document)

@@ -11,12 +11,11 @@ from shardlint.text.source import Library
 
 NAME = "python"
 FILES = ("*.py",)
+LANGUAGES = ("python",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every call that makes an engine and states an argument of it as a literal."""
-    if document.kind != "python":
-        return
     text = document.source.text
     if "from vllm" in text or "import vllm" in text or "sglang" in text:
         from shardlint.manifests import _python_calls  # few files call an engine

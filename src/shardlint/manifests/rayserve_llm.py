@@ -12,12 +12,14 @@ from shardlint.text.source import Library
 
 NAME = "rayserve-llm"
 FILES = YAML_FILES
+KEYS = ("applications", "model_loading_config", "engine_config")
+WITHOUT = ("kind",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every application, or of the one LLM config that the file is."""
     root = document.root
-    if not isinstance(root, Mapping) or "kind" in root:
+    if not isinstance(root, Mapping):
         return
     if isinstance(applications := root.get("applications"), Sequence):
         from shardlint.manifests import _ray_serve  # few files are of the form
@@ -27,7 +29,7 @@ def launches(document: Document, library: Library) -> Iterable[Launch]:
                 called = text(application.get("name")) or path.text
                 base = Launch(f"application/{called}", "application", NAME, path.span, unit=f"{path.span.line}")
                 yield from _ray_serve.launches_of(application, base)
-    elif "model_loading_config" in root or "engine_config" in root:
+    else:
         from shardlint.manifests import _ray_serve
 
         if _ray_serve.is_llm_config(root):

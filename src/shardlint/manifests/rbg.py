@@ -13,11 +13,12 @@ from shardlint.text.source import Library
 
 NAME = "rbg"
 FILES = YAML_FILES
+KINDS = ("RoleBasedGroup", "RoleBasedGroupSet")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The launches of every role of every RoleBasedGroup in the document."""
-    for item in of_kind(document, "RoleBasedGroup", "RoleBasedGroupSet"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _pods, _roles  # only where there is a pod to read
 
         base = _pods.launch_of(item, NAME)

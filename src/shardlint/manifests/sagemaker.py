@@ -12,12 +12,15 @@ from shardlint.text.source import Library
 
 NAME = "sagemaker"
 FILES = YAML_FILES
-_API = ("PrimaryContainer", "Containers", "Resources")
+KINDS = ("InferenceEndpointConfig",)
+KEYS = ("PrimaryContainer", "Containers", "Resources", "deployment")
+WITHOUT = ("kind",)
+_API = KEYS[:3]
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The engine of every endpoint's container."""
-    for item in of_kind(document, "InferenceEndpointConfig"):
+    for item in of_kind(document, *KINDS):
         from shardlint.manifests import _sagemaker  # few files are of the form
 
         yield from _sagemaker.endpoint(item, NAME, document)

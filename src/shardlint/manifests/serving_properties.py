@@ -11,13 +11,12 @@ from shardlint.text.source import Fragment, Library
 
 NAME = "serving-properties"
 FILES = ("*.properties",)
+LANGUAGES = ("properties",)
 _TEMPLATE = ("{{", "${")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The one model that the file configures; nothing where it configures none (`gradle.properties`)."""
-    if document.kind != "properties":
-        return
     from shardlint.manifests import _lmi  # few files are of the form
     from shardlint.text.properties import properties
 

@@ -11,6 +11,7 @@ from shardlint.text.source import Library
 
 NAME = "shell-script"
 FILES = ("*.sh", "*.bash")
+LANGUAGES = ("shell",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:

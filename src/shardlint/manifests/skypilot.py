@@ -13,6 +13,8 @@ from shardlint.text.source import Library
 
 NAME = "skypilot"
 FILES = YAML_FILES
+KEYS = ("run",)
+WITHOUT = ("kind",)
 _OTHERS = ("resources", "num_nodes", "envs", "setup", "service", "workdir", "file_mounts")
 """Keys of a task, one of which stands beside its script."""
 
@@ -20,7 +22,7 @@ _OTHERS = ("resources", "num_nodes", "envs", "setup", "service", "workdir", "fil
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """What the task's script starts, behind what its setup installs."""
     root = document.root
-    if not isinstance(root, Mapping) or not isinstance(root.get("run"), Scalar) or "kind" in root:
+    if not isinstance(root, Mapping) or not isinstance(root.get("run"), Scalar):
         return
     if any(key in root for key in _OTHERS):
         from shardlint.manifests import _sky_task  # few files are of the form

@@ -13,6 +13,8 @@ from shardlint.text.source import Library
 
 NAME = "slurm-sbatch"
 FILES = ("*.sbatch", "*.slurm", *YAML_FILES)
+LANGUAGES = ("shell",)
+KEYS = ("base", "model")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:

@@ -11,12 +11,11 @@ from shardlint.text.source import Library
 
 NAME = "systemd"
 FILES = ("*.service", "*.container")
+LANGUAGES = ("unit",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of a unit's commands, or of its container."""
-    if document.kind != "unit":
-        return
     from shardlint.manifests import _units  # only units need it
 
     yield from _units.launches_of(document.source, NAME, library)

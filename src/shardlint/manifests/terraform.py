@@ -11,12 +11,11 @@ from shardlint.text.source import Library
 
 NAME = "terraform"
 FILES = ("*.tf",)
+LANGUAGES = ("terraform",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """The launches of every resource in the file, variables and locals of its folder replaced."""
-    if document.kind != "terraform":
-        return
     from shardlint.manifests import _terraform  # only Terraform needs it
 
     yield from _terraform.launches_of(document, NAME, library)

@@ -12,6 +12,7 @@ from shardlint.text.source import Library
 
 NAME = "torchserve"
 FILES = YAML_FILES
+KEYS = ("handler",)
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:

@@ -12,14 +12,14 @@ from shardlint.text.source import Library
 
 NAME = "trtllm"
 FILES = YAML_FILES
-_OTHERS = ("kind", "apiVersion", "services", "model_loading_config", "resources")
+WITHOUT = ("kind", "apiVersion", "services", "model_loading_config", "resources")
 """Keys that no such file has."""
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The server that is given the file; of a disaggregated one those of both phases."""
     root = document.root
-    if not isinstance(root, Mapping) or any(key in root for key in _OTHERS):
+    if not isinstance(root, Mapping):
         return
     from shardlint.manifests import _trtllm_options  # cheap to ask: it looks at the keys
 

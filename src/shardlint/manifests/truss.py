@@ -13,6 +13,8 @@ from shardlint.text.source import Library
 
 NAME = "truss"
 FILES = YAML_FILES
+KEYS = ("docker_server", "resources")
+WITHOUT = ("kind",)
 _OWN = ("trt_llm", "model_name", "model_metadata", "base_image", "python_version", "model_cache")
 """Keys of a Truss, one of which stands beside its resources."""
 
@@ -20,7 +22,7 @@ _OWN = ("trt_llm", "model_name", "model_metadata", "base_image", "python_version
 def launches(document: Document, library: Library) -> Iterable[Launch | Problem]:
     """What the container of the Truss starts."""
     root = document.root
-    if not isinstance(root, Mapping) or "kind" in root:
+    if not isinstance(root, Mapping):
         return
     if isinstance(root.get("docker_server"), Mapping) or (
         isinstance(root.get("resources"), Mapping) and any(key in root for key in _OWN)

@@ -12,14 +12,14 @@ from shardlint.text.source import Library
 
 NAME = "vllm-config"
 FILES = YAML_FILES
-OTHERS = ("kind", "apiVersion", "services")
+WITHOUT = ("kind", "apiVersion", "services")
 """Keys that no engine has a flag for: most YAML has one of them."""
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """The command that names this very file; what else it may say is open where the file names no model."""
     root = document.root
-    if not isinstance(root, Mapping) or any(key in root for key in OTHERS):
+    if not isinstance(root, Mapping):
         return
     from shardlint.manifests import _flag_files  # few files are of the form
 

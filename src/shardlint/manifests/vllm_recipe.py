@@ -12,13 +12,15 @@ from shardlint.text.source import Library
 
 NAME = "vllm-recipe"
 FILES = YAML_FILES
+KEYS = ("model",)
+WITHOUT = ("kind",)
 _OWN = ("variants", "compatible_strategies", "strategy_overrides", "hardware_overrides")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:
     """One launch for each variant; the strategy that is chosen adds to its arguments."""
     root = document.root
-    if not isinstance(root, Mapping) or root.get("model", "model_id") is None or "kind" in root:
+    if not isinstance(root, Mapping) or root.get("model", "model_id") is None:
         return
     if any(key in root for key in _OWN):
         from shardlint.manifests import _recipe  # few files are of the form

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from typing import Any
 
 from shardlint.findings import Duplicate, Located, Span, Unknown
@@ -271,6 +271,11 @@ class Mapping(_Collection):
         """Keys and values, merged ones last."""
         for key, value in self._entries().values():
             yield self._scalar(key), self._page.wrap(value)
+
+    @property
+    def names(self) -> KeysView[str]:
+        """The keys as text."""
+        return self._entries().keys()
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries()
