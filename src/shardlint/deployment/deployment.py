@@ -20,6 +20,8 @@ class FlagProblem(NamedTuple):
     """Another release takes it as it stands."""
     near: tuple[str, ...] = ()
     """Spellings that may have been meant, the nearest first."""
+    adds: bool = False
+    """A build that knows more flags and words than any release may take it."""
 
 
 class Deployment(NamedTuple):

@@ -186,7 +186,8 @@ class _Reader:
             if len(self.reading.problems) < MOST_COMPARED:
                 near = self.table.near(_dashed(word.value.partition("=")[0]), self.era)
             message = " ".join(["unrecognized arguments:", word.value, *values])
-            self.reading.problems.append(FlagProblem(word, message, depends_on_release=depends_on_release, near=near))
+            problem = FlagProblem(word, message, depends_on_release=depends_on_release, near=near, adds=not near)
+            self.reading.problems.append(problem)
 
     def glued(self, word: Located[str]) -> None:
         """One word that holds a flag and its value with a blank between: refused, but plainly meant."""
@@ -307,7 +308,8 @@ class _Reader:
             return
         if isinstance(result, BadValue):
             message = f"argument {_names(flag)}: {result.message}"
-            self.reading.problems.append(FlagProblem(given, message, depends_on_release=result.of_release))
+            problem = FlagProblem(given, message, depends_on_release=result.of_release, adds=result.adds)
+            self.reading.problems.append(problem)
             if result.meant is None:
                 self.keep(flag, Unknown(f"{given.value!r} is no value for {flag.name}", given.span, given.spelled))
                 return

@@ -32,6 +32,8 @@ class BadValue(NamedTuple):
     meant: Any = None
     of_release: bool = False
     """Another release takes the value."""
+    adds: bool = False
+    """A build that knows more words may take it."""
 
 
 def convert(flag: Flag, text: str, table: Table, era: Era) -> Any:
@@ -109,7 +111,7 @@ def _chosen(flag: Flag, value: Any, table: Table, era: Era) -> Any:
     since = min(table.index(first, 0) for first, _, _ in ranges)
     before = since > table.index(flag.row.get("since"), 0)  # what the releases before took is not known
     of_release = before or any(value in values for _, _, values in ranges)
-    return BadValue(f"invalid choice: {value!r} (choose from {names})", value, of_release)
+    return BadValue(f"invalid choice: {value!r} (choose from {names})", value, of_release, adds=True)
 
 
 def _json(text: str, *, must_be_object: bool) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardlint.deployment import Deployment
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
-from shardlint.findings import Located, Problem, Rule
+from shardlint.findings import Located, Problem, Rule, Undecided, Unknown
 from shardlint.rules._words import named
 
 
@@ -15,15 +15,27 @@ def applies(deployment: Deployment) -> bool:
     return bool(deployment.flag_problems)
 
 
-def judge(deployment: Deployment, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem]:
+def judge(deployment: Deployment, engine: Engine, engine_version: Located[Version]) -> Iterator[Problem | Undecided]:
+    own_build = _own_build(deployment)
     for problem in deployment.flag_problems:
-        unsettled = problem.depends_on_release and engine_version.origin == "default"
-        if not problem.ignored and not unsettled:
+        if problem.ignored:
+            continue
+        if problem.adds and own_build is not None:
+            yield Undecided("engine_version", own_build)
+        elif not problem.depends_on_release or engine_version.origin != "default":
             yield Problem(
                 at=problem.at,
                 message=f"{named(engine, engine_version)} refuses this command line: {problem.message}",
                 help=problem.near,
             )
+
+
+def _own_build(deployment: Deployment) -> Unknown | None:
+    """That the image is no release: it may be a newer state, or one with changes of its own."""
+    tag = deployment.image_tag
+    if not isinstance(tag, Located) or tag.value == "latest" or not isinstance(deployment.engine_version, Unknown):
+        return None
+    return deployment.engine_version._replace(reason=f"{deployment.engine_version.reason}, and may know more flags")
 
 
 RULE = Rule("SL902", "refused-flag", "flags", "error", "refuses-at-start", judge, applies)
