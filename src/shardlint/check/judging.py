@@ -36,17 +36,18 @@ def is_about(rule: Rule, facts: DeploymentFacts) -> bool:
     return rule.subject == "deployment" and (not rule.engines or facts.engine.name in rule.engines)
 
 
-def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> list[Finding | NotChecked]:
+def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> Iterator[Finding | NotChecked]:
     """All that the wanted rules say of one deployment, each finding as often as it is said."""
     if not facts.engine.judged:
         reason = f"layouts of {facts.engine.label} are read and not judged"
-        return [NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)]
-    place = fallback_place(deployment)
-    about = (rule for rule in wanted if is_about(rule, facts))
-    said: list[Finding | NotChecked] = []
+        yield NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)
+        return
     if facts.engine.unjudged:
-        said.append(NotChecked(deployment.name, "*", "engine", facts.engine.unjudged, "", deployment.at.path))
-    return [*said, *(item for rule in about for item in judge(rule, facts, place, deployment.name))]
+        yield NotChecked(deployment.name, "*", "engine", facts.engine.unjudged, "", deployment.at.path)
+    place = fallback_place(deployment)
+    for rule in wanted:
+        if is_about(rule, facts):
+            yield from judge(rule, facts, place, deployment.name)
 
 
 def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:

@@ -59,7 +59,7 @@ def _judged(
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments, shared)
         trial = Trial(deployment, library, settings, shared)
-        said += with_suggestions(facts, trial, said_of(deployment, facts, wanted))
+        said += with_suggestions(facts, trial, list(said_of(deployment, facts, wanted)))
     findings = sorted(
         {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)
     )

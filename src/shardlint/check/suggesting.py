@@ -94,7 +94,8 @@ def _told(value: Maybe[Any] | None) -> str:
 def _nearest(facts: DeploymentFacts, trial: Trial, written: Pair) -> Pair | None:
     """The first of the near layouts that no rule refuses."""
     for pair in _near(written, _most_ranks(facts, written)):
-        if not any(map(_refuses, trial.of({TENSOR: pair.tensor, PIPELINE: pair.pipeline}).findings)):
+        knobs = {TENSOR: pair.tensor, PIPELINE: pair.pipeline}
+        if not any(map(_refuses, trial.findings(knobs, OF_THE_LAYOUT))):
             return pair
     return None
 

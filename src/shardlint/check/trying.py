@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from shardlint.check.facts import DeploymentFacts
@@ -44,9 +44,15 @@ class Trial:
     def of(self, knobs: Mapping[str, Any]) -> Tried:
         """The same, judged by every rule that the settings want."""
         facts = self.facts(knobs)
-        said = said_of(facts.deployment, facts, self._rules)
+        said = list(said_of(facts.deployment, facts, self._rules))
         return Tried(
             facts,
             tuple(dict.fromkeys(item for item in said if isinstance(item, Finding))),
             tuple(item for item in said if isinstance(item, NotChecked)),
         )
+
+    def findings(self, knobs: Mapping[str, Any], families: Container[str]) -> Iterator[Finding]:
+        """What the rules of some families find in the same, judged no further than it is asked for."""
+        facts = self.facts(knobs)
+        rules = [rule for rule in self._rules if rule.family in families]
+        return (item for item in said_of(facts.deployment, facts, rules) if isinstance(item, Finding))
