@@ -51,6 +51,17 @@ def test_a_size_for_each_kind_of_card_is_none_yet(read):
     assert not fp8.flag_problems
 
 
+def test_a_flag_and_its_value_may_stand_in_one_argument(read):
+    default, _ = deployments(read(RECIPE.replace('"--trust-remote-code"', '"--max-model-len 4k"')).launches)
+    assert sizes(default) == {"enable_expert_parallel": True, "max_model_len": 4000}
+    assert not default.flag_problems
+
+
+def test_flags_of_vllm_omni_are_its_own(read):
+    default, _ = deployments(read(RECIPE.replace("--trust-remote-code", "--use-hsdp") + "omni: {tasks: []}\n").launches)
+    assert not default.flag_problems
+
+
 def test_a_recipe_without_variants_is_one_deployment(read):
     (deployment,) = deployments(read("model: {model_id: a/b}\nhardware_overrides: {}\n").launches)
     assert (deployment.name, deployment.model.value) == ("recipe/a/b", "a/b")

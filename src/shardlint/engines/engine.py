@@ -67,6 +67,8 @@ class Engine(NamedTuple):
     """Flags whose value is a JSON object, and which of its keys are knobs."""
     file_flags: tuple[str, ...] = ()
     """Flags that name a file with further flags."""
+    handed_over_by: frozenset[str] = frozenset()
+    """Flags with which another package takes over the command line, and has flags of its own beside the engine's."""
     parses_file_flags: bool = False
     """Whether its own parser takes them, so that they may be spelled and joined to their value as any other."""
     cut: Callable[[Version], Cutting] | None = None

@@ -83,7 +83,8 @@ def _command_line(launch: Launch, engine: Engine, start: Start, version: str | N
         together = _with_files(files, engine, start, era, has_model)
         files.problems += _no_model(files, engine, start, has_model)
         reading = read_flags(together, engine.table, era, takes_positional=takes_model)
-    if start.command.takes_more:
+    texts = (word.value for word in files.words if isinstance(word, Located))
+    if start.command.takes_more or not engine.handed_over_by.isdisjoint(texts):
         reading.problems = [problem for problem in reading.problems if not problem.message.startswith(NOT_KNOWN)]
     reading.problems += files.problems
     reading.open_words += files.open_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.deployment import ConfigEntry, Launch
+from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.manifests import _stated
 from shardlint.manifests._objects import text
@@ -26,7 +26,7 @@ def launches_of(recipe: Mapping, form: str) -> Iterator[Launch]:
 def _of_variant(recipe: Mapping, variant: Node, base: Launch) -> Launch:
     model = variant.get("model_id") or recipe.get("model", "model_id")
     shared, own = recipe.get("model", "base_args"), variant.get("extra_args")
-    words = [word(fragment) for node in (shared, own) for fragment in fragments(node, NO_ENV)]
+    words = [part for node in (shared, own) for item in fragments(node, NO_ENV) for part in _parts(word(item))]
     strategies = recipe.get("compatible_strategies")
     more = Unknown(
         "the strategy and the hardware that are chosen add arguments",
@@ -35,10 +35,25 @@ def _of_variant(recipe: Mapping, variant: Node, base: Launch) -> Launch:
     )
     named = value_of(model) if isinstance(model, Scalar) else None
     return base._replace(
-        argv=(*_stated.command(_stated.VLLM, base.at, named), *words, more),
+        argv=(*_stated.command(_stated.VLLM, base.at, named), *_omni(recipe), *words, more),
         settings=tuple(_size(variant)),
         env=_environment(recipe.get("model", "base_env"), variant.get("extra_env")),
     )
+
+
+def _parts(item: Word) -> Iterator[Word]:
+    """Arguments are pasted into a command line, so that a flag and its value may stand in one of them."""
+    flag, blank, value = item.value.partition(" ") if isinstance(item, Located) else ("", "", "")
+    if isinstance(item, Located) and blank and flag.startswith("--"):
+        yield from (item.with_value(flag), item.with_value(value.strip()))
+    else:
+        yield item
+
+
+def _omni(recipe: Mapping) -> Iterator[Word]:
+    """Recipes of vLLM-Omni are started by a flag that stands in none of their arguments."""
+    if (section := recipe.get("omni")) is not None:
+        yield Located("--omni", section.span, "omni", "derived")
 
 
 def _size(variant: Node) -> Iterator[ConfigEntry]:

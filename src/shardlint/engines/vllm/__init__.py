@@ -52,6 +52,7 @@ ENGINES = (
         },
         object_knobs={"--eplb-config": {"num_redundant_experts": "num_redundant_experts"}},
         file_flags=("--config",),
+        handed_over_by=frozenset({"--omni"}),
         cut=cutting,
         pp_support=supports_pp,
         known_class=knows,
