@@ -103,7 +103,7 @@ class DeploymentFacts:
     def _in_open_words(self, name: str) -> Unknown | None:
         """Where a flag that is not written may stand all the same."""
         for word in self.deployment.open_words[:1]:
-            return word._replace(reason=f"{name} may stand in {word.spelled}, which the file does not tell")
+            return word._replace(reason=f"flags may stand in {word.spelled}, which the file does not tell")
         return None
 
     @cached_property
