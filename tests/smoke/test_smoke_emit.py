@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from smoke_plans import DENSE
 
 from shardlint.front.main import main
+from shardlint.front.options import parse
 
 POD = """\
         nodeSelector: {{cloud/gpu: h100}}
@@ -156,13 +158,13 @@ def test_a_leader_that_must_be_ready_first_is_warned_of(capsys: pytest.CaptureFi
     assert lws["spec"]["startupPolicy"] == "LeaderCreated"
 
 
-def test_a_ray_job_starts_a_supervisor_on_each_node(capsys: pytest.CaptureFixture[str]) -> None:
-    (config, ray), _ = _emitted(capsys, "rayjob", "big.yaml")
-    compile(config["data"]["ray_driver.py"], "ray_driver.py", "exec")
-    assert ray["spec"]["entrypoint"] == (
-        "python3 /shardlint/ray_driver.py 2 8 smoke /shardlint/manifest.yaml --models /shardlint/models.json "
-        "--deployment LeaderWorkerSet/big"
-    )
+def test_a_ray_job_has_ray_place_the_ranks(capsys: pytest.CaptureFixture[str]) -> None:
+    (_config, ray), _ = _emitted(capsys, "rayjob", "big.yaml", "--deadline", "90")
+    words = shlex.split(ray["spec"]["entrypoint"])
+    assert words[:3] == ["python3", "-m", "shardlint"]
+    options = parse(words[3:])
+    assert (options.command, options.launch, options.nodes, options.deadline) == ("smoke", "ray", None, 90)
+    assert (options.deployment, options.models) == ("LeaderWorkerSet/big", "/shardlint/models.json")
     (group,) = ray["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     assert group["replicas"] == 1
 

@@ -46,6 +46,7 @@ class Options(NamedTuple):
     """Of `plan` and `smoke`."""
     node_rank: int | None = None
     """Of `smoke`, as all up to `compare`."""
+    launch: str = "auto"
     master: str | None = None
     level: str = "quick"
     stall: float | None = None

@@ -12,6 +12,7 @@ from shardlint.front.options import HOOK_OPTION
 
 FORMATS = ("text", "json")
 LEVELS = ("pre", "quick", "full")
+LAUNCHES = ("auto", "ray")
 SMOKE_JOBS = ("job", "jobset", "lws-init", "rayjob")
 EMITTED = ("command", "kubernetes", "lws")
 FORMAT = "text for people (the default), json for programs"
@@ -37,8 +38,8 @@ A path is a file, a folder, or - for standard input. A folder that is called lik
 DESCRIPTIONS = {
     "check": DESCRIPTION,
     "inspect": "Shows every value that was read, with its place, or why it is not known. Judges nothing.",
-    "smoke": "Starts one process for each rank of a layout on this host, with a scaled-down model, and checks\n"
-    "that the ranks form the planned groups and together compute what one process does.\n"
+    "smoke": "Starts one process for each rank of a layout, on this host or on several, with a scaled-down model, and\n"
+    "checks that the ranks form the planned groups and together compute what one process does.\n"
     "Needs torch (the extra smoke); uses the GPUs where each rank has one, else the CPU.",
     "model": "Shows the geometry of a model with the place of every number, its parameters and bytes by part,\n"
     "its KV cache, and which tensor and pipeline parallel sizes are legal, with the reason for each that is not.",
@@ -228,6 +229,12 @@ def _add_trial(parser: _Parser) -> None:
     parser.add_argument("--stall", metavar="SECONDS", type=_seconds, help="how long no rank may move (default: 10)")
     parser.add_argument("--allocate", action="store_true", help="take each rank's weights and KV cache from its GPU")
     parser.add_argument("--against-vllm", action="store_true", help="compare the groups with those of vLLM here")
+    parser.add_argument(
+        "--launch",
+        choices=LAUNCHES,
+        default="auto",
+        help="auto: here, or with the processes of torchrun, srun or mpirun; ray: on the nodes of a Ray cluster",
+    )
     parser.add_argument("--nodes", metavar="N", type=_count, help="how many nodes run this command together")
     parser.add_argument("--node-rank", metavar="I", type=_index, help="which of them this is, from 0 on")
     parser.add_argument("--master", metavar="HOST:PORT", help="where node 0 waits for the others")

@@ -19,7 +19,7 @@ from shardlint.layout import Layout
 from shardlint.layout.dtypes import model_element_bytes
 from shardlint.layout.memory import Memory
 from shardlint.layout.traffic import collectives
-from shardlint.smoke import Plan, Trial, node, report, surroundings
+from shardlint.smoke import Plan, SmokeResult, Trial, node, ray_process, report, surroundings
 from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
 from shardlint.smoke.job import LEVELS, MOST_RANKS_ON_CPU, Seat, launched_hosts, launched_seat
 from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
@@ -42,15 +42,32 @@ def chosen(deployments: Sequence[Deployment], name: str | None) -> Deployment:
 def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     """Run a deployment's layout; the exit code and what to print. Raises CannotRun where it has none to run."""
     name = facts.deployment.name
-    asked = asked_for(facts, options)
     earlier = _earlier(options.compare)
-    result = smoke.run(asked.plan, asked.trial, _tell if sys.stderr.isatty() else node.silent)
+    tell = _tell if sys.stderr.isatty() else node.silent
+    if options.launch == "ray":
+        seat, result = Seat(), _run_in_ray(facts, options, tell)
+    else:
+        asked = asked_for(facts, options)
+        seat, result = asked.trial.seat, smoke.run(asked.plan, asked.trial, tell)
     if options.format == "json":
         return result.exit_code, json.dumps(report.json_data(result, name), indent=2, ensure_ascii=False)
     if result.could_not_run:
         raise CannotRun(report.headline(result, name))
-    told_by_another = asked.trial.seat.first_gpu > 0  # a process of the same host and launcher
+    told_by_another = seat.first_gpu > 0  # a process of the same host and launcher
     return result.exit_code, "" if told_by_another else report.text(result, name, earlier).rstrip("\n")
+
+
+def _run_in_ray(facts: DeploymentFacts, options: Options, tell: node.Tell) -> SmokeResult:
+    """What becomes of a layout in the Ray cluster, whose GPUs are counted before the plan is made."""
+    if any(said is not None for said in (options.nodes, options.node_rank, options.master)):
+        raise CannotRun("--nodes, --node-rank and --master are for Ray to say: they do not go with --launch ray")
+    whole = asked_for(facts, options, {}, sys.maxsize)
+    try:
+        with ray_process.ray_cluster(whole.trial.deadline_seconds, tell) as cluster:
+            asked = asked_for(facts, options, {}, cluster.gpus or MOST_RANKS_ON_CPU)
+            return cluster.run(asked.plan, asked.trial)
+    except node.CannotTry as reason:
+        return SmokeResult(whole.plan, could_not_run=str(reason))
 
 
 def emit(facts: DeploymentFacts, options: Options, texts: Mapping[str, str]) -> str:
@@ -71,7 +88,6 @@ def emit(facts: DeploymentFacts, options: Options, texts: Mapping[str, str]) -> 
         texts.get(deployment.at.path, ""),
         deployment.at.line,
         nodes.value,
-        gpus.value,
         {model: {"config.json": dict(geometry.raw), **geometry.side_files}},
         options.deadline or DEADLINE_SECONDS,
     )
@@ -97,13 +113,19 @@ class Asked(NamedTuple):
     trial: Trial
 
 
-def asked_for(facts: DeploymentFacts, options: Options, environment: Mapping[str, str] = os.environ) -> Asked:
-    """The plan of a deployment and its trial. Raises CannotRun where there is no plan, or no such node."""
+def asked_for(
+    facts: DeploymentFacts, options: Options, environment: Mapping[str, str] = os.environ, devices: int | None = None
+) -> Asked:
+    """The plan of a deployment and its trial. Raises CannotRun where there is no plan, or no such node.
+
+    `devices` is how many ranks there may be; None: those of this host, on as many hosts as there are nodes.
+    """
     name = facts.deployment.name
     if not facts.engine.laid_out:
         raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
     around = surroundings.read(environment)
-    layout, left_out = _for_devices(facts, len(around.gpus) * _hosts(options, environment) or MOST_RANKS_ON_CPU)
+    devices = devices or len(around.gpus) * _hosts(options, environment) or MOST_RANKS_ON_CPU
+    layout, left_out = _for_devices(facts, devices)
     memory = _memory(facts) if options.allocate and not left_out else None
     plan = (
         layout

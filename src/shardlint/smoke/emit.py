@@ -7,12 +7,14 @@ that every pod tries the same plan.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import yaml
 
 from shardlint.smoke.job import PORT
+from shardlint.smoke.ray_process import PHASES
 
 Kind = Literal["job", "jobset", "lws-init", "rayjob"]
 KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
@@ -42,38 +44,6 @@ OF_POD = (
 """What decides on which machine and in which surroundings a pod runs."""
 OF_CONTAINER = ("image", "imagePullPolicy", "env", "envFrom", "resources", "volumeMounts", "securityContext")
 
-RAY_DRIVER = '''\
-"""Run one smoke test over the nodes of this Ray cluster, a supervisor on each."""
-import subprocess
-import sys
-
-import ray
-from ray.util.placement_group import placement_group
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
-nodes, gpus, words = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-ray.init()
-group = placement_group([{"GPU": gpus, "CPU": 1}] * nodes, strategy="STRICT_SPREAD")
-ray.get(group.ready(), timeout=300)
-
-
-def on(node, function):
-    place = PlacementGroupSchedulingStrategy(placement_group=group, placement_group_bundle_index=node)
-    return ray.remote(function).options(num_gpus=gpus, num_cpus=1, scheduling_strategy=place)
-
-
-def supervise(node, master):
-    seat = ["--nodes", str(nodes), "--node-rank", str(node), "--master", master] if nodes > 1 else []
-    run = subprocess.run([sys.executable, "-m", "shardlint", *words, *seat], capture_output=True, text=True)
-    return run.returncode, run.stdout + run.stderr
-
-
-head = ray.get(on(0, ray.util.get_node_ip_address).remote())
-results = ray.get([on(node, supervise).remote(node, f"{head}:29571") for node in range(nodes)])
-print(results[0][1])
-sys.exit(max(code for code, _text in results))
-'''
-
 
 class NotEmitted(ValueError):
     """Why there is no such manifest for a deployment."""
@@ -89,7 +59,6 @@ class Served(NamedTuple):
     line: int
     """Where its command stands."""
     nodes: int
-    gpus_per_node: int
     models: Mapping[str, Any]
     """The content of its model's files, as `--models` takes it."""
     deadline_seconds: float
@@ -233,7 +202,7 @@ def _job_set(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[s
 
 
 def _job_spec(served: Served, pod: _Pod, master: str) -> dict[str, Any]:
-    words = _words(served, "$(JOB_COMPLETION_INDEX)", master)
+    words = _words_of_node(served, "$(JOB_COMPLETION_INDEX)", master)
     return {
         "completions": served.nodes,
         "parallelism": served.nodes,
@@ -260,7 +229,7 @@ def _lws_init(served: Served, pod: _Pod, warnings: list[str]) -> Iterator[dict[s
     for role in ("leaderTemplate", "workerTemplate"):
         if role in template:
             spec = template[role].setdefault("spec", {})
-            words = _words(served, "$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)")
+            words = _words_of_node(served, "$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)")
             spec["initContainers"] = [*spec.get("initContainers", ()), _of_role(spec, pod).trying(words, "try-layout")]
             spec["volumes"] = [*spec.get("volumes", ()), {"name": "shardlint", "configMap": {"name": pod.name}}]
     yield changed
@@ -274,8 +243,7 @@ def _of_role(spec: dict[str, Any], pod: _Pod) -> _Pod:
 
 
 def _ray_job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
-    yield _config_map(served, pod, {"ray_driver.py": RAY_DRIVER})
-    words = " ".join(_words(served, "", "")[:6])
+    yield _config_map(served, pod)
     container = pod.trying([], "ray")
     del container["command"], container["args"]
     worker = pod.pod(container, apart=served.nodes > 1)
@@ -290,25 +258,27 @@ def _ray_job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[s
         "kind": "RayJob",
         "metadata": pod.metadata,
         "spec": {
-            "entrypoint": f"python3 {FOLDER}/ray_driver.py {served.nodes} {served.gpus_per_node} {words}",
+            "entrypoint": shlex.join(["python3", "-m", "shardlint", *_words(served), "--launch", "ray"]),
             "shutdownAfterJobFinishes": True,
             "backoffLimit": 0,
-            "activeDeadlineSeconds": int(START_SECONDS + 2 * served.deadline_seconds),
+            "activeDeadlineSeconds": int(START_SECONDS + PHASES * served.deadline_seconds),
             "rayClusterSpec": {"headGroupSpec": {"rayStartParams": {}, "template": head}, "workerGroupSpecs": groups},
         },
     }
 
 
-def _words(served: Served, node: str, master: str) -> list[str]:
+def _words(served: Served) -> list[str]:
     words = ["smoke", f"{FOLDER}/manifest.yaml", "--models", f"{FOLDER}/models.json", "--deployment", served.name]
-    words += ["--deadline", f"{served.deadline_seconds:g}"]
-    if served.nodes > 1:
-        words += ["--nodes", str(served.nodes), "--node-rank", node, "--master", f"{master}:{PORT}"]
-    return words
+    return [*words, "--deadline", f"{served.deadline_seconds:g}"]
 
 
-def _config_map(served: Served, pod: _Pod, more: Mapping[str, str] | None = None) -> dict[str, Any]:
-    data = {"manifest.yaml": served.manifest, "models.json": json.dumps(served.models, indent=1), **(more or {})}
+def _words_of_node(served: Served, node: str, master: str) -> list[str]:
+    seat = ["--nodes", str(served.nodes), "--node-rank", node, "--master", f"{master}:{PORT}"]
+    return [*_words(served), *(seat if served.nodes > 1 else ())]
+
+
+def _config_map(served: Served, pod: _Pod) -> dict[str, Any]:
+    data = {"manifest.yaml": served.manifest, "models.json": json.dumps(served.models, indent=1)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": pod.metadata, "data": data}
 
 
