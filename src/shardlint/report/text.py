@@ -19,7 +19,7 @@ MOST_NAMES = 8  # in one line of what was not read or not checked; the JSON has 
 EFFECTS = {
     "refuses-at-start": "the engine refuses to start",
     "fails-while-loading": "the engine fails while it loads the model",
-    "runs-out-of-memory": "the engine runs out of GPU memory",
+    "runs-out-of-memory": "the engine runs out of memory",
     "hangs": "the engine hangs",
     "slow": "the engine is slower than it need be",
     "wastes": "GPUs or their memory are paid for and not used",
