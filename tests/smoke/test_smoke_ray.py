@@ -116,10 +116,18 @@ def test_as_many_replicas_as_the_cluster_has_gpus_for_are_tried_where_ray_puts_t
 
 @needs_ray
 @pytest.mark.usefixtures("joined")
-def test_a_killed_rank_is_named() -> None:
+def test_a_killed_rank_is_named_and_its_node_has_the_gpus_and_variables_of_vllm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UCX_TLS", "tcp")
+    monkeypatch.setenv("VLLM_HOST_IP", "192.0.2.9")
     result = _run(plan(DENSE, Deviation("end", (3,), ("split-mlp", "SIGKILL")), tp=2, pp=2))
     assert (result.exit_code, result.kind) == (1, "rank-lost")
     assert re.fullmatch(r"rank 3 \(process \d+ on .+\) was ended by SIGKILL in split-mlp", first_cause(result) or "")
+    settings = [host.around.environment for host in result.hosts]
+    assert [each["CUDA_VISIBLE_DEVICES"] for each in settings] == ["0,1,2", "0"]  # each node counts its own
+    assert [each.get("UCX_TLS") for each in settings] == ["tcp", "tcp"]
+    assert [each.get("VLLM_HOST_IP") for each in settings] == [None, None]  # which is one node's own
 
 
 @needs_ray
