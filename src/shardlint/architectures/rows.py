@@ -7,10 +7,11 @@ rows by an engine's cutting table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.architectures.schemes import Scheme
 from shardlint.findings import Piece, Unknown
+from shardlint.findings.records import NamedTuple
 
 Stage = Literal["layer", "first", "last", "ends", "each"]
 """Which pipeline stages hold a row: those that hold its layers, the first, the last, both of these, or every one."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from shardlint.findings.records import NamedTuple
 
 Spread = Literal["blocks", "projections", "matrix"]
 """What one companion stands for: a block of elements, one of the merged projections, or the whole weight."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from shardlint import engines, manifests, servers
 from shardlint.check import unknown_form
@@ -12,6 +11,7 @@ from shardlint.check.config_files import ConfigFiles, normal
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
+from shardlint.findings.records import NamedTuple
 from shardlint.text import Document, Library, Parsed, Source, comments, documents, duplicates_below
 
 VALUES = "helm-values"

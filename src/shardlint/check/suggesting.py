@@ -7,12 +7,13 @@ sizes near the written ones are tried with all rules, and the first that none re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.check.facts import DeploymentFacts
 from shardlint.check.trying import Trial
 from shardlint.deployment.spelling import respelled
 from shardlint.findings import Finding, Located, Maybe, NotChecked, Span, Unknown
+from shardlint.findings.records import NamedTuple
 
 MOST_TRIED = 16
 """Layouts: each costs a judgement by every rule."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.check.facts import DeploymentFacts
 from shardlint.check.judging import said_of
@@ -11,6 +11,7 @@ from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.deployment import Deployment
 from shardlint.findings import Finding, Located, NotChecked
+from shardlint.findings.records import NamedTuple
 from shardlint.text import Library
 
 

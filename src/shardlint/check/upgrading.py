@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from shardlint.check.run import check
 from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment
 from shardlint.engines.versions import Version
 from shardlint.findings import Finding, Located, Report
+from shardlint.findings.records import NamedTuple
 from shardlint.text import Library, Source
 
 ENGINE = "vllm"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.deployment.launch import NOTHING, Server
 from shardlint.findings import Located, Maybe, Span, Unknown
+from shardlint.findings.records import NamedTuple
 
 
 class FlagProblem(NamedTuple):

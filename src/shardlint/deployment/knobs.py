@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from shardlint.findings.records import NamedTuple
 
 KnobType = Literal["int", "float", "bool", "str", "size"]
 """size: an int that may be written as 32k, 1M, or -1/auto for "work it out" (then the value is None)."""

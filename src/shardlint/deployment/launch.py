@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.findings import Located, Maybe, Span, Unknown
+from shardlint.findings.records import NamedTuple
 
 Word = Located[str] | Unknown
 """One word of a command line. An unknown one keeps its text in `spelled` (`--port=${PORT}`)."""

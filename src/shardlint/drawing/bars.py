@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.memory import Budget, Memory
 
 GIB = 2**30

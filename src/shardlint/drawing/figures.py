@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from shardlint.architectures.rows import CacheRow, Rows
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
 from shardlint.findings import Located
+from shardlint.findings.records import NamedTuple
 from shardlint.layout import Division, Layout, Rank
 from shardlint.layout.holdings import layers_between
 from shardlint.layout.memory import Memory

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.findings import Effect, Piece
+from shardlint.findings.records import NamedTuple
 
 Remainder = Literal["none", "first_ranks", "last_rank"]
 StageRemainder = Literal["before_last", "last"]

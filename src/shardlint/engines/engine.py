@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.engines.cutting import Cutting
 from shardlint.engines.tables import Table, read_table
 from shardlint.engines.versions import Version
 from shardlint.findings import Unknown
+from shardlint.findings.records import NamedTuple
 
 NEVER = r"(?!)"
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 
 _RELEASE_TAG = Pattern(
     r"v?(?P<release>\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,2}(?:\.?post\d{1,3})?(?:\.?rc\d{1,3})?)(?=$|[-_])", re.IGNORECASE

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.engines.engine import Command, Engine
 from shardlint.engines.images import split
 from shardlint.findings import Located, Unknown
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 
 WRAPPERS = frozenset(
     {

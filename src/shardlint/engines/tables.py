@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from shardlint.engines.versions import Version
+from shardlint.findings.records import NamedTuple
 
 Kind = Literal["int", "float", "str", "size", "length", "json", "object", "list", "optional", "bool", "switch"]
 """How many words a flag takes, and how they are read.

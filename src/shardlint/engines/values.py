@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.engines.tables import Era, Flag, Table
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 
 THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.facts.tables import row_by_key
+from shardlint.findings.records import NamedTuple
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

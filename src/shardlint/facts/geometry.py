@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.facts.readers import READERS
 from shardlint.facts.reading import Reading
 from shardlint.findings import Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.text.source import Source
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

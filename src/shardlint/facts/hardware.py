@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from shardlint.findings.records import NamedTuple
 
 
 class Accelerator(NamedTuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from shardlint.findings.places import Located, Span, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.findings.vocabulary import SEVERITIES, Certainty, Effect, Severity
 
 PAGES = "shardlint/rules/{}.md"

@@ -6,7 +6,9 @@ to be.  What the files cannot tell is an `Unknown`, which travels the same road 
 
 from __future__ import annotations
 
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from shardlint.findings.records import NamedTuple
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.findings.places import Span
+from shardlint.findings.records import NamedTuple
 
 
 class Duplicate(NamedTuple):

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from shardlint.findings import FileNote, Problem, Span
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 from shardlint.front.failures import CannotRun
 from shardlint.front.ignored import Scope, inherited_scopes, is_ignored, own_scope
 from shardlint.text import Source

@@ -7,7 +7,8 @@ it could never needs a second try, so a hostile pattern (`*a*a*a*a*b`) costs no 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from shardlint.findings.records import NamedTuple
 
 _CLASS_NAMES = {
     "alnum": "a-zA-Z0-9",

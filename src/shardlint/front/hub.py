@@ -11,10 +11,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from shardlint._version import __version__
+from shardlint.findings.records import NamedTuple
 from shardlint.front import safetensors
 from shardlint.front.in_threads import in_threads
 from shardlint.front.models import CONFIG, MOST_BYTES, SIDE_FILES

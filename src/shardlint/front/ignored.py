@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from shardlint.findings.records import NamedTuple
 
 if TYPE_CHECKING:
     from shardlint.front.gitignore import Ignores

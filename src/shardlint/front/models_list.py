@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from shardlint.check.facts import DeploymentFacts
 from shardlint.findings import Located, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.front.library import HUB_CACHE
 from shardlint.front.model_store import revision_in
 from shardlint.front.models import CONFIG

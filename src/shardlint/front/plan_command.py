@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from shardlint.check import Settings
 from shardlint.check.command import read_command
@@ -14,6 +14,7 @@ from shardlint.check.trying import Trial
 from shardlint.deployment import Deployment
 from shardlint.facts.hardware import Hardware, Node
 from shardlint.findings import Located, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.front.failures import CannotRun
 from shardlint.layout.overheads import Estimate
 from shardlint.layout.traffic import collectives

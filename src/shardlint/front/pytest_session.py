@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +17,7 @@ from shardlint.check.reading import FileReading, read_file, without_parts
 from shardlint.check.run import judge_each
 from shardlint.deployment import Deployment
 from shardlint.findings import Report, Severity
+from shardlint.findings.records import NamedTuple
 from shardlint.front.commands import file_findings, settings_of, threshold, with_project_settings
 from shardlint.front.failures import CannotRun
 from shardlint.front.files import Found, find

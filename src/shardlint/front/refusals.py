@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from shardlint.findings.records import NamedTuple
 
 BAD_CREDENTIALS = "Invalid credentials in Authorization header"
 DISABLED = "Access to this resource is disabled."

@@ -10,9 +10,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from shardlint.findings import FileNote, Problem, Span
+from shardlint.findings.records import NamedTuple
 from shardlint.front.failures import CannotRun
 from shardlint.front.files import MOST_BYTES, SKIPPED_FOLDERS, STANDARD_INPUT, Found, is_inside
 from shardlint.text import Source

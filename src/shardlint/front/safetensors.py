@@ -10,9 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.facts.readers import INDEX_FILE
+from shardlint.findings.records import NamedTuple
 
 SUFFIX = ".safetensors"
 LENGTH_BYTES = 8

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.findings import SEVERITIES
+from shardlint.findings.records import NamedTuple
 from shardlint.front.failures import CannotRun
 
 FILE = "pyproject.toml"

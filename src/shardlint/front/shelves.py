@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from shardlint.findings import Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.front.failures import CannotRun
 from shardlint.front.models import CONFIG, files_in, read_text, source_in
 from shardlint.text import ModelFiles, Source

@@ -6,13 +6,14 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.check.facts import DeploymentFacts
 from shardlint.drawing.bars import Bar, bar_lines, bars
 from shardlint.drawing.figures import Figure, Known, figures
 from shardlint.drawing.scene import Scene, in_words, scene
 from shardlint.findings import Located, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.front.failures import CannotRun
 from shardlint.front.options import Options
 from shardlint.layout import Layout

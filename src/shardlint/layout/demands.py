@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.architectures.rows import Row, Rows
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.sizes import Sizes
 from shardlint.layout.stages import Layers
 

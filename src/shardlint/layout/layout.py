@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.demands import Unmet
 from shardlint.layout.ranks import Group, GroupKind, crossing, groups
 from shardlint.layout.share import Uneven

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.architectures import HEADS_ONLY, known_pieces, rows_of
 from shardlint.architectures.rows import Row, Rows
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.laying_out import number_of_layers
 from shardlint.layout.share import Uneven, makeshift_blocks, uneven_pieces
 from shardlint.layout.sizes import DEGREES, Degree, Sizes

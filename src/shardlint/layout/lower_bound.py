@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.architectures import Rows, rows_of
 from shardlint.architectures.quantisation import least_bits, quantisation_of
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
 from shardlint.findings import Located, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.dtypes import model_element_bytes
 from shardlint.layout.holdings import Holdings
 from shardlint.layout.layout import Layout

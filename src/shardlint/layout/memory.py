@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from shardlint.architectures.quantisation import quantisation_of
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Located, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.layout import CacheShare, Layout, Rank
 from shardlint.layout.overheads import (
     ACTIVATION_MARGIN,

@@ -7,9 +7,8 @@ to be those of 0.19, less the CUDA graphs.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.engines.versions import Version
+from shardlint.findings.records import NamedTuple
 
 GIB = 2**30
 

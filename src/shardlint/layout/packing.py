@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import gcd
-from typing import NamedTuple
 
 from shardlint.architectures.schemes import Companion, Dimension, Must, Scheme
+from shardlint.findings.records import NamedTuple
 
 DIMENSIONS_IN_WORDS: dict[Dimension, str] = {
     "outs": "outputs",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.architectures.rows import Extent, Row, Rows
 from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.laying_out import lay_out
 from shardlint.layout.sizes import Sizes
 

@@ -5,9 +5,8 @@ The conditions are those of vLLM 0.33.0, `engine/arg_utils.py:2399` and `config/
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.findings import Span
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.sizes import Sizes
 
 NO_HOST_OF_ITS_OWN = ("ray", "external_launcher")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.sizes import Sizes
 
 GroupKind = Literal["tp", "pp", "dp", "pcp", "dcp", "ep"]

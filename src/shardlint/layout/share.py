@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from shardlint.architectures.rows import CacheRow, Extent, Row, SequenceParallel, Tower
 from shardlint.engines.cutting import UNKNOWN_KERNELS, Cut, Cutting, Kernels
 from shardlint.findings import Effect, Piece
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.packing import Matrix, Split, first_split, fitted, floored, stored_bits
 from shardlint.layout.sizes import Sizes
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.engines.cutting import StageRemainder
+from shardlint.findings.records import NamedTuple
 
 
 class Layers(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from shardlint.architectures.rows import StatePart, StateRow
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.dtypes import ELEMENT_BYTES, TYPE_BYTES
 from shardlint.layout.holdings import layers_between
 from shardlint.layout.layout import CacheShare, StateShare

@@ -12,9 +12,10 @@ are small beside these and are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.architectures.rows import Row, Rows
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.ranks import GroupKind
 from shardlint.layout.sizes import Sizes
 from shardlint.layout.stages import Layers

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Problem, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests._index import Index, is_fallback
 from shardlint.manifests._objects import typed_objects
 from shardlint.text.documents import Document, kind_of

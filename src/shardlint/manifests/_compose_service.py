@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.findings import Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests._dotenv import variables_of
 from shardlint.manifests._interpolation import interpolate, split
 from shardlint.manifests._objects import text

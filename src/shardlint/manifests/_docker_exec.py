@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from shardlint.deployment import Word
 from shardlint.findings import Located
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _docker_run
 from shardlint.manifests._docker_run import after, text_of
 

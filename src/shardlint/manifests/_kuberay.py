@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.deployment import Container, Launch
 from shardlint.findings import Located, Maybe, Problem, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import (
     _cards,
     _devices,

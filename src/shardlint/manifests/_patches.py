@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.text.assembled import Tree, at, entries, is_mapping, members, text_at
 from shardlint.text.nodes import Node, Scalar, Sequence
 from shardlint.text.source import Fragment

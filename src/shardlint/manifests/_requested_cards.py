@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _devices
 from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence

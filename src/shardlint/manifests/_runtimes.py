@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Mapping as EnvMapping
-from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _cards, _devices, _pods, _resources, _stated, _surroundings
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment

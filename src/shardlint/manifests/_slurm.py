@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located, Maybe, Problem, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _devices, _scripts
 from shardlint.text.source import Fragment, Library
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _devices, _stated
 from shardlint.manifests._objects import text
 from shardlint.manifests._values import value_of

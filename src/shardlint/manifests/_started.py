@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located, Maybe, Span
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests._splices import word_of
 from shardlint.text.source import Fragment
 

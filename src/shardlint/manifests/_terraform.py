@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from shardlint import manifests
 from shardlint.deployment import Launch
 from shardlint.findings import Maybe, Problem, Unknown
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _devices, _docker_run, _lmi, _opaque, _scripts
 from shardlint.manifests._inner import documents_in
 from shardlint.manifests._objects import text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from shardlint.deployment import Word
 from shardlint.findings import Located
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests._docker_run import after, text_of
 
 Options = Mapping[str, Word]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from shardlint.findings.records import NamedTuple
 
 EVERY_SIZE, EVERY_NODES = 72, 16
 """GPUs of one node, and nodes, of which a replica may have any number; of more it has one that divides them."""

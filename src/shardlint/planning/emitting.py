@@ -9,8 +9,9 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from shardlint.findings.records import NamedTuple
 from shardlint.planning.candidates import Candidate
 from shardlint.planning.ranking import Ranked
 

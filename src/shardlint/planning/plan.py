@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.check.facts import DeploymentFacts
 from shardlint.check.trying import Trial
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.planning.candidates import Machines, candidates
 from shardlint.planning.ranking import Objective, Ranked, Situation, rank
 from shardlint.planning.weighing import Option, has_fast_link, weigh

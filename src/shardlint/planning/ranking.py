@@ -7,8 +7,9 @@ among those of one row the one goes first that holds more requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from shardlint.findings.records import NamedTuple
 from shardlint.planning.candidates import Machines
 from shardlint.planning.weighing import Option
 

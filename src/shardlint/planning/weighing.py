@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.check.trying import Tried
 from shardlint.facts import Accelerator
 from shardlint.findings import Finding, Located, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.layout import Layout
 from shardlint.layout.memory import Memory
 from shardlint.layout.overheads import Estimate

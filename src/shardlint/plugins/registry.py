@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint import engines, manifests, rules
 from shardlint.architectures import FAMILIES, Family
 from shardlint.engines import Engine
 from shardlint.facts import Accelerator
 from shardlint.findings import Rule
+from shardlint.findings.records import NamedTuple
 from shardlint.manifests import Form
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from shardlint.findings import Span
+from shardlint.findings.records import NamedTuple
 from shardlint.report.plain import plain, width
 
 LONGEST = 150  # characters of a line that are shown; one-line JSON manifests have tens of thousands

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.report.plain import plain
 
 SCHEMA = 1

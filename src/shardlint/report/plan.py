@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from shardlint.findings.records import NamedTuple
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
 

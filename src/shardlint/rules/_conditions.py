@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.deployment import NotTold, Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Effect, Located, Problem, Severity, Span, Undecided
+from shardlint.findings.records import NamedTuple
 from shardlint.rules._words import named
 
 Text = Callable[[Told], str]

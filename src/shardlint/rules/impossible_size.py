@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.deployment import NotTold, Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
+from shardlint.findings.records import NamedTuple
 from shardlint.rules._conditions import released
 from shardlint.rules._words import named
 

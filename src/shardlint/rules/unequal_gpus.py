@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.facts.hardware import Hardware
 from shardlint.findings import Effect, Located, Problem, Rule, Severity
+from shardlint.findings.records import NamedTuple
 from shardlint.layout.lower_bound import LowerBound
 from shardlint.layout.memory import Memory
 from shardlint.rules._words import GIB, counted, gib

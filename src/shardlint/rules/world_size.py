@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.deployment import Launch
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.facts import Accelerator
 from shardlint.findings import Effect, Located, Problem, Rule, Severity
+from shardlint.findings.records import NamedTuple
 from shardlint.layout import Legal
 from shardlint.layout.placement import Placement
 from shardlint.layout.sizes import DEGREES, Degree

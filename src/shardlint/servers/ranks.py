@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from shardlint.deployment import Launch, Word
 from shardlint.findings import Located
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 
 _RANKS = ("node_rank", "data_parallel_rank", "data_parallel_start_rank")
 _SIZES = ("nnodes", "data_parallel_size", "dp_size", "tensor_parallel_size", "tp_size", "tp")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.text.source import Fragment, Source
 
 _ESCAPE = re.compile(r"(?:#[^\n]*=[^\n]*\n)*?#[ \t]*escape[ \t]*=[ \t]*([\\`])[ \t]*\r?(?:\n|\Z)", re.IGNORECASE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.findings import Problem
+from shardlint.findings.records import NamedTuple
 from shardlint.text.nodes import Mapping, Node
 from shardlint.text.source import Fragment, Library, Source
 

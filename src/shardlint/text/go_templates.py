@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from shardlint.findings.records import NamedTuple
 from shardlint.text.assembled import Assembled
 from shardlint.text.nodes import CORE_TAGS, Mapping, Node, Scalar, Sequence
 from shardlint.text.source import Source

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from shardlint.findings import Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.text import made
 from shardlint.text.nodes import NULL
 from shardlint.text.source import MASK, Fragment, Source

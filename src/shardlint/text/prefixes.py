@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from posixpath import basename
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.text.words import Value, hole_of, text_of
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)

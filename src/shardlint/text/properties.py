@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.text.source import Fragment, Source
 
 _LINE = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.|\Z))*", re.DOTALL)

@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from shardlint.findings import Span
+from shardlint.findings.records import NamedTuple
 from shardlint.text.source import Source
 
 MARK = "# Source: "

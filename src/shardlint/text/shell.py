@@ -11,9 +11,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from fnmatch import fnmatchcase
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from shardlint.findings import Maybe, Problem, Span, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.text import trees
 from shardlint.text.arithmetic import calculate
 from shardlint.text.prefixes import ASSIGNMENT, command_start, name_of, shell_text

@@ -6,10 +6,11 @@ import posixpath
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from shardlint.findings import Span, Unknown
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 
 MASK = "\U0010f5a5"
 """Stands for each character of a template, or of a hole in a text, while it is parsed: private use, so never text."""

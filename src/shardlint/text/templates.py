@@ -11,9 +11,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 from shardlint.text.source import MASK, Stretches
 
 _LONGEST: Final = 8_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from shardlint.findings.records import NamedTuple
 from shardlint.text.source import Fragment, Source
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from shardlint.findings import Located, Maybe, Span, Unknown
+from shardlint.findings.records import NamedTuple
 from shardlint.text.arithmetic import calculate
 from shardlint.text.source import ALL_GPUS, MASK, Fragment, Source
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.rows import CacheKind, CacheRow, Extent, Row
+from shardlint.findings.records import NamedTuple
 
 HeadNorms = Literal["none", "per_head", "whole_width", "cut_with_the_heads"]
 """Norms of queries and keys: none, one as wide as a head, one over all heads that no rank cuts, or that each cuts."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.architectures.model import Model
 from shardlint.architectures.rows import Extent, Row, Stage
+from shardlint.findings.records import NamedTuple
 
 
 class EndStages(NamedTuple):

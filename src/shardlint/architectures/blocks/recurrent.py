@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from shardlint.architectures.blocks.norms import norm
 from shardlint.architectures.rows import ElementType, Extent, Row, StateElement, StatePart, StateRow
+from shardlint.findings.records import NamedTuple
 
 
 class DeltaHeads(NamedTuple):

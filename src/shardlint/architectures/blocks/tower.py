@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from shardlint.architectures.rows import ONE, Extent, Row, Tower
+from shardlint.findings.records import NamedTuple
 
 
 class Bricks(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.architectures.model import Missing
 from shardlint.architectures.quantisation.methods import Renames
@@ -26,6 +26,7 @@ from shardlint.architectures.schemes import (
     mx,
     nvfp4,
 )
+from shardlint.findings.records import NamedTuple
 
 CACHE_SCALARS: Mapping[ElementType, int] = {"float32": 3, "model": 3}
 """Of keys, values and queries: scales in 32 bits and zero points of the model's type."""

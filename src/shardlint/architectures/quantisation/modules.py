@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from shardlint.architectures.model import Missing
 from shardlint.architectures.rows import AttentionKind, ElementType
 from shardlint.architectures.schemes import Scheme
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.records import NamedTuple
 
 ModuleKind = Literal["linear", "experts", "head"]
 Names = Mapping[str, Any] | Sequence[str]

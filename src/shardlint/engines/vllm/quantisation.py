@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from shardlint.engines.versions import Version
 from shardlint.engines.vllm.architectures import sampled
+from shardlint.findings.records import NamedTuple
 
 Ranges = Mapping[str, tuple[str, str | None]]
 
