@@ -61,6 +61,7 @@ def test_gpus_that_are_missing_or_hidden_are_counted(gpus: tuple[int, ...], vari
 
 def test_enough_gpus_and_a_host_without_any_are_no_fault() -> None:
     assert _seen(gpus=(0, 1, 2, 3), environment={"CUDA_VISIBLE_DEVICES": "3,2,1,0"}) == []
+    assert _seen(gpus=(4, 5, 6, 7), environment={"CUDA_VISIBLE_DEVICES": "0,1,2,3"}) == []
     assert _seen(gpus=()) == []
 
 

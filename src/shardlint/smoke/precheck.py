@@ -105,7 +105,8 @@ def _devices(needs: Needs, around: Surroundings) -> Iterator[Observation]:
 
 
 def _visible(around: Surroundings) -> list[int]:
-    """The GPUs that CUDA gives a process; one after an invalid number is hidden too."""
+    """The GPUs that CUDA gives a process. It counts those that are there, in a container from /dev/nvidia4 on perhaps;
+    what follows an invalid number is hidden too."""
     variable = around.environment.get("CUDA_VISIBLE_DEVICES")
     if variable is None:
         return list(around.gpus)
@@ -114,9 +115,9 @@ def _visible(around: Surroundings) -> list[int]:
         return list(around.gpus)[: len(words)]
     usable: list[int] = []
     for word in words:
-        if not word.isdecimal() or int(word) not in around.gpus or int(word) in usable:
+        if not word.isdecimal() or int(word) >= len(around.gpus) or around.gpus[int(word)] in usable:
             break
-        usable.append(int(word))
+        usable.append(around.gpus[int(word)])
     return usable
 
 
