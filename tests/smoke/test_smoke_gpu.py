@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from smoke_plans import DENSE, EXPERTS, messages, plan
 
-from shardlint.smoke import Plan, run
+from shardlint.smoke import Plan, SmokeResult, Trial, run
 from shardlint.smoke.claims import expected
+from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.records import in_a_line
+from shardlint.smoke.report import headline
+from shardlint.smoke.surroundings import Surroundings
 
 
 def _replayed_by(of: Plan) -> set[tuple[str, int]]:
@@ -67,6 +70,20 @@ def test_a_replay_that_ignores_its_input_is_told_with_what_it_gave_instead(tmp_p
     assert second.endswith(" elements differ, by 2 at most; it is the sum of replay 1")
     assert first.startswith("eager is right, replay 1 is wrong: ")
     assert first.endswith("; it is the sum of the recording")
+
+
+def test_ranks_that_share_a_gpu_say_so_and_prove_nothing_of_nccl() -> None:
+    line = headline(SmokeResult(plan(DENSE, tp=2, pp=2), backend=ON_ONE_GPU, torch="2.13.0"))
+    assert line.startswith("layout (PP 2 × TP 2) on one GPU of one host, which 4 ranks share (gloo, torch 2.13.0); ")
+    assert line.endswith("; not proven: NCCL, bandwidth, memory, several nodes")
+
+
+@pytest.mark.usefixtures("room")
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU to be shared")
+def test_without_a_gpu_there_is_none_to_share() -> None:
+    result = run(plan(DENSE, tp=2), Trial(share_gpu=True, around=Surroundings("here")))
+    assert result.exit_code == 2
+    assert result.could_not_run == "the ranks are to share a GPU, and torch sees none on here"
 
 
 def test_an_error_of_nccl_is_told_by_its_last_words() -> None:

@@ -51,6 +51,7 @@ class Options(NamedTuple):
     level: str = "quick"
     stall: float | None = None
     allocate: bool = False
+    share_gpu: bool = False
     against_vllm: bool = False
     image: str | None = None
     compare: str | None = None

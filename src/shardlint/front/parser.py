@@ -228,6 +228,9 @@ def _add_trial(parser: _Parser) -> None:
     parser.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="when to end the run (default: 60)")
     parser.add_argument("--stall", metavar="SECONDS", type=_seconds, help="how long no rank may move (default: 10)")
     parser.add_argument("--allocate", action="store_true", help="take each rank's weights and KV cache from its GPU")
+    parser.add_argument(
+        "--share-gpu", action="store_true", help="all ranks on the first GPU of this host, by gloo: nothing of NCCL"
+    )
     parser.add_argument("--against-vllm", action="store_true", help="compare the groups with those of vLLM here")
     parser.add_argument(
         "--launch",

@@ -61,6 +61,8 @@ def _run_in_ray(facts: DeploymentFacts, options: Options, tell: node.Tell) -> Sm
     """What becomes of a layout in the Ray cluster, whose GPUs are counted before the plan is made."""
     if any(said is not None for said in (options.nodes, options.node_rank, options.master)):
         raise CannotRun("--nodes, --node-rank and --master are for Ray to say: they do not go with --launch ray")
+    if options.share_gpu:
+        raise CannotRun("--share-gpu: the GPUs of a Ray cluster are given to one rank each")
     whole = asked_for(facts, options, {}, sys.maxsize)
     try:
         with ray_process.ray_cluster(whole.trial.deadline_seconds, tell) as cluster:
@@ -124,7 +126,8 @@ def asked_for(
     if not facts.engine.laid_out:
         raise CannotRun(f"{name} cannot be tried: how {facts.engine.label} lays out its ranks is not known")
     around = surroundings.read(environment)
-    devices = devices or len(around.gpus) * _hosts(options, environment) or MOST_RANKS_ON_CPU
+    own = 0 if options.share_gpu else len(around.gpus) * _hosts(options, environment)
+    devices = devices or own or MOST_RANKS_ON_CPU
     layout, left_out = _for_devices(facts, devices)
     memory = _memory(facts) if options.allocate and not left_out else None
     plan = (
@@ -144,6 +147,7 @@ def asked_for(
         planned_nodes=tuple(rank.node for rank in layout.ranks),
         deadline_seconds=options.deadline or DEADLINE_SECONDS,
         stall_seconds=options.stall or STALL_SECONDS,
+        share_gpu=options.share_gpu,
         against_vllm=options.against_vllm,
     )
     return Asked(plan, trial)

@@ -52,7 +52,7 @@ def main(report: int, folder: str) -> None:
         return
     job = Job.from_json(json.loads(line))
     ranks = len(job.plan.ranks)
-    if job.backend == "gloo" and ranks > MOST_RANKS_ON_CPU:
+    if job.backend != "nccl" and ranks > MOST_RANKS_ON_CPU:
         reason = f"{ranks} ranks are planned; without a GPU for each, at most {MOST_RANKS_ON_CPU} are tried"
         write(report, Cannot(reason))
         return

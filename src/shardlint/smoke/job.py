@@ -14,6 +14,9 @@ LEVELS: tuple[Level, ...] = ("pre", "quick", "full")
 MOST_RANKS_ON_CPU = 32
 """Gloo connects every rank with every other: 64 ranks on 2 cores spend 21 s on that alone."""
 
+ON_ONE_GPU = "gloo-cuda"
+"""Beside nccl and gloo: the ranks of a host share its first GPU, which NCCL refuses, and exchange by gloo."""
+
 PORT = 29571
 """Where node 0 waits for the others when nobody names another port."""
 
@@ -131,6 +134,7 @@ class Job(NamedTuple):
     plan: Plan
     seat: Seat
     backend: str
+    """nccl, gloo or ON_ONE_GPU."""
     store: str
     """Where the ranks meet: `file:///...` on one host, `tcp://HOST:PORT/TOKEN` on several."""
     listening: int

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shardlint.smoke.conversation import Line, Message, listen_on
 from shardlint.smoke.crossing import crossings
+from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.node import AT_DEADLINE, CannotTry, Node, Tell, fingerprint, silent
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
@@ -105,6 +106,10 @@ class Judge(Node):
         """Have the ranks started, and hear them to the end; why no more was awaited."""
         on_gpus = all(ready.gpus >= len(self._ranks(node)) + self.seat.first_gpu for node, ready in self.ready.items())
         backend = "nccl" if on_gpus else "gloo"
+        if self.trial.share_gpu:
+            backend = ON_ONE_GPU
+            if without := [self._name(node) for node, ready in sorted(self.ready.items()) if not ready.gpus]:
+                raise CannotTry(f"the ranks are to share a GPU, and torch sees none on {', '.join(without)}")
         where, descriptor = f"file://{self.folder}/store", -1
         if store is not None:
             host, port = store.getsockname()[:2]

@@ -79,7 +79,7 @@ class Node:
         if self.trial.against_vllm and self.seat.node == 0:
             yield from engine_groups(self.plan)
         if self.trial.around is not None:
-            here = len(self.seat.ranks(len(self.plan.ranks))) + self.seat.first_gpu
+            here = 1 if self.trial.share_gpu else len(self.seat.ranks(len(self.plan.ranks))) + self.seat.first_gpu
             yield from precheck(Needs(len(self.plan.ranks), here, self.seat.hosts), self.trial.around)
 
     @property

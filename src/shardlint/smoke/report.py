@@ -9,6 +9,7 @@ from shardlint._version import __version__
 from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
 from shardlint.smoke.comparison import changes
 from shardlint.smoke.exchanges import Timing, best_known, by_exchange
+from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.result import Claim, SmokeResult
 from shardlint.smoke.trial import Host, places
@@ -108,6 +109,9 @@ def _where(result: SmokeResult) -> str:
     where = f"{len(names)} hosts: {', '.join(names.values())}" if len(names) > 1 else "one host"
     if result.backend == "nccl":
         return f"{_number(ranks, 'GPU')} of {where} (NCCL, torch {result.torch})"
+    if result.backend == ON_ONE_GPU:
+        each = "each of " if len(names) > 1 else ""
+        return f"one GPU of {each}{where}, which {_number(ranks, 'rank')} share (gloo, torch {result.torch})"
     return f"CPU ({_number(ranks, 'process', 'processes')} of {where}, gloo, torch {result.torch})"
 
 
@@ -162,7 +166,7 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
     known = best_known(result.timings)
     if not known:
         return
-    judged = "" if result.backend == "nccl" else " (between processes of a CPU: their speed says nothing of GPUs)"
+    judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
     yield f"links: the slowest group of each class; median, 99th percentile, GB/s of algorithm and bus{judged}"
     for exchange, timings in known.items():
         slowest = max(timings, key=lambda timing: timing.median_us)

@@ -35,7 +35,7 @@ class SmokeResult(NamedTuple):
     could_not_run: str = ""
     """Why nothing was tried; empty where something was."""
     backend: str = ""
-    """nccl or gloo."""
+    """nccl, gloo or ON_ONE_GPU."""
     torch: str = ""
     """Its version."""
     seconds: float = 0.0

@@ -34,6 +34,8 @@ class Trial(NamedTuple):
     deadline_seconds: float = DEADLINE_SECONDS
     """For the nodes to meet, and from then on once more for the run."""
     stall_seconds: float = STALL_SECONDS
+    share_gpu: bool = False
+    """Have all ranks compute on the first GPU of their host; what NCCL does is then not seen."""
     against_vllm: bool = False
     """Compare the groups with those that the vLLM of this machine makes."""
     door: socket.socket | None = None

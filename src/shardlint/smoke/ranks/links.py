@@ -119,7 +119,7 @@ def _once(net: Network, exchange: Exchange, size: int) -> Callable[[], None]:
 def _hop(net: Network, members: Sequence[int], group: dist.ProcessGroup, whole: Tensor) -> Callable[[], None]:
     """From stage to stage through the pipeline, and an answer of one element from its end to its beginning."""
     place = members.index(net.rank)
-    answer = torch.zeros(1, device=net.device)
+    whole, answer = whole.to(net.sent_from), torch.zeros(1, device=net.sent_from)
     first, last = net.world.index(members[0]), net.world.index(members[-1])
 
     def once() -> None:

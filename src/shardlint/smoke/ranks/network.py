@@ -121,14 +121,20 @@ class Network:
         """To the rank in the same place of another pipeline stage."""
         peer = rank_of(self.place._replace(pipeline=stage), self.plan.sizes)
         with self._waiting("send", "pp", (peer,)):
-            dist.send(tensor.contiguous(), self.world.index(peer), group=self._groups["pp"][1])
+            dist.send(tensor.contiguous().to(self.sent_from), self.world.index(peer), group=self._groups["pp"][1])
 
     def receive(self, stage: int, tensor: Tensor) -> Tensor:
-        """From the rank in the same place of another pipeline stage, into `tensor`."""
+        """From the rank in the same place of another pipeline stage, a tensor like this one."""
         peer = rank_of(self.place._replace(pipeline=stage), self.plan.sizes)
         with self._waiting("receive", "pp", (peer,)):
-            dist.recv(tensor, self.world.index(peer), group=self._groups["pp"][1])
-        return tensor
+            received = torch.empty_like(tensor, device=self.sent_from)
+            dist.recv(received, self.world.index(peer), group=self._groups["pp"][1])
+        return received.to(self.device)
+
+    @property
+    def sent_from(self) -> torch.device:
+        """Where what one rank sends to another has to be: gloo takes tensors of a GPU in collectives alone."""
+        return self.device if dist.get_backend() == "nccl" else torch.device("cpu")
 
     def meet(self) -> None:
         """Wait for all ranks of the world."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from shardlint.smoke.claims import expected
-from shardlint.smoke.job import Job
+from shardlint.smoke.job import ON_ONE_GPU, Job
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.ranks import (
     attention,
@@ -64,7 +64,7 @@ def work(rank: int, job: Job, say: Say) -> None:
     plan = job.plan
     device = _device(rank, job, say)
     net = Network(rank, plan, device, say)
-    net.join(job.backend, job.store, job.deadline_seconds)
+    net.join("nccl" if job.backend == "nccl" else "gloo", job.store, job.deadline_seconds)
     if membership(net):
         held = allocate(net) if plan.allocation else []
         for claim, check in CHECKS.items():
@@ -95,13 +95,15 @@ def _arithmetics(claim: str, plan: Plan) -> tuple[Arithmetic, ...]:
 
 
 def _device(rank: int, job: Job, say: Say) -> torch.device:
-    """A GPU of its own for each rank, or the CPU for all of them."""
-    if job.backend != "nccl":
+    """A GPU of its own for each rank, or the CPU or one GPU for all of them."""
+    if job.backend == "gloo":
         return torch.device("cpu")
     say(Doing(rank, "start-up", "opening its GPU"))
-    device = torch.device("cuda", job.seat.first_gpu + rank - job.seat.ranks(len(job.plan.ranks))[0])
+    own = 0 if job.backend == ON_ONE_GPU else job.seat.first_gpu + rank - job.seat.ranks(len(job.plan.ranks))[0]
+    device = torch.device("cuda", own)
     torch.cuda.set_device(device)
-    say(Uses(rank, f"GPU-{torch.cuda.get_device_properties(device).uuid}"))
+    if job.backend == "nccl":
+        say(Uses(rank, f"GPU-{torch.cuda.get_device_properties(device).uuid}"))
     torch.backends.cuda.matmul.allow_tf32 = False
     say(Doing(rank, "start-up"))
     return device
