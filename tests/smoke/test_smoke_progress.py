@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from smoke_plans import DENSE, plan
 
 from shardlint.smoke.progress import Progress
@@ -48,11 +49,18 @@ def test_a_rank_that_never_spoke_had_not_begun() -> None:
     assert _faults(_after(_waits(0, (0, 1)), tp=2)) == {1: f"rank 1 (process 101) had not begun {STALLED}"}
 
 
-def test_a_killed_rank_is_the_cause_of_what_its_peers_raise() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Connection closed by peer [127.0.0.1]:5",
+        "Gloo connectFullMesh failed with [pair.cc:152] timed out connecting: SO_ERROR: Connection refused",
+    ],
+)
+def test_a_killed_rank_is_the_cause_of_what_its_peers_raise(words: str) -> None:
     progress = _after(
         Doing(0, "split-mlp"),
         Doing(1, "split-mlp"),
-        Raised(0, "RuntimeError: Connection closed by peer [127.0.0.1]:5"),
+        Raised(0, f"RuntimeError: {words}"),
         Ended(0, 1),
         Ended(1, -9),
         tp=2,
