@@ -1,22 +1,14 @@
-"""Two hosts: network namespaces of the test's own, joined by one cable that can be slowed and cut."""
+"""Two hosts: network namespaces of the test's own, whose cables can be slowed and cut."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from smoke_network import Host, network, said
 from smoke_processes import none_left_within, processes_of
-
-NAMES = tuple(f"shardlint-{os.getpid()}-{node}" for node in (0, 1))
-CABLES = tuple(f"sl{os.getpid() % 10**7}n{node}" for node in (0, 1))
-ADDRESSES = ("10.213.7.1", "10.213.7.2")
 
 NODE = """
 import json, os, sys, tempfile
@@ -40,58 +32,16 @@ print(json.dumps([result.exit_code, first_cause(result), [seen._asdict() for see
 """
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
-
-
 @pytest.fixture
-def hosts() -> Iterator[None]:
-    """The namespaces, the cable between them, and loopback in each; skipped where they cannot be made."""
-    try:
-        for name in NAMES:
-            _ip("netns", "add", name)
-        _ip("link", "add", CABLES[0], "netns", NAMES[0], "type", "veth", "peer", "name", CABLES[1], "netns", NAMES[1])
-        for name, cable, address in zip(NAMES, CABLES, ADDRESSES, strict=True):
-            _ip("-n", name, "address", "add", f"{address}/24", "dev", cable)
-            _ip("-n", name, "link", "set", cable, "up")
-            _ip("-n", name, "link", "set", "lo", "up")
-    except (OSError, subprocess.CalledProcessError) as failure:
-        _remove()
-        pytest.skip(f"network namespaces cannot be made here: {getattr(failure, 'stderr', '') or failure}")
-    yield
-    _remove()
+def hosts() -> Iterator[list[Host]]:
+    with network(2) as found:
+        yield found
 
 
-def _remove() -> None:
-    for name in NAMES:
-        subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
-
-
-def _start(room: Path, *words: str) -> list[subprocess.Popen[str]]:
-    tests = str(Path(__file__).parent)
-    return [
-        subprocess.Popen(
-            ["ip", "netns", "exec", name, sys.executable, "-c", NODE, str(room), tests, str(node), *words],
-            env=os.environ | {"GLOO_SOCKET_IFNAME": cable},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for node, (name, cable) in enumerate(zip(NAMES, CABLES, strict=True))
-    ]
-
-
-def _said(nodes: list[subprocess.Popen[str]]) -> list[Any]:
-    return [json.loads(node.communicate(timeout=100)[0]) for node in nodes]
-
-
-@pytest.mark.usefixtures("hosts")
-def test_a_slow_cable_is_told_with_figures(room: Path) -> None:
-    slow = ["netns", "exec", NAMES[0], "tc", "qdisc", "add", "dev", CABLES[0], "root", "tbf"]
-    try:
-        _ip(*slow, "rate", "20mbit", "burst", "16kb", "latency", "500ms")
-    except (OSError, subprocess.CalledProcessError) as failure:
-        pytest.skip(f"the cable cannot be slowed here: {getattr(failure, 'stderr', '') or failure}")
-    one, two = _said(_start(room, "sound", "10"))
+def test_a_slow_cable_is_told_with_figures(room: Path, hosts: list[Host]) -> None:
+    slow = ["tc", "qdisc", "add", "dev", hosts[0].cable, "root", "tbf"]
+    hosts[0].run(*slow, "rate", "20mbit", "burst", "16kb", "latency", "500ms")
+    one, two = said([host.start(NODE, room, str(node), "sound", "10") for node, host in enumerate(hosts)])
     assert one == two
     code, _cause, observations = one
     assert code == 0
@@ -102,16 +52,15 @@ def test_a_slow_cable_is_told_with_figures(room: Path) -> None:
     assert " times slower than tp" in seen["slow-group"]["message"]
 
 
-@pytest.mark.usefixtures("hosts")
-def test_a_cable_that_is_cut_is_told_on_both_sides(room: Path) -> None:
-    nodes = _start(room, "stuck", "40")
+def test_a_cable_that_is_cut_is_told_on_both_sides(room: Path, hosts: list[Host]) -> None:
+    nodes = [host.start(NODE, room, str(node), "stuck", "40") for node, host in enumerate(hosts)]
     end = time.monotonic() + 40
     while len(processes_of(room)) < 8 and time.monotonic() < end:  # two parents, their children, and four ranks
         time.sleep(0.05)
     time.sleep(1)  # until rank 0 stands still
     cut = time.monotonic()
-    _ip("-n", NAMES[0], "link", "set", CABLES[0], "down")
-    (code, cause, _), (other_code, other_cause, _) = _said(nodes)
+    hosts[0].ip("link", "set", hosts[0].cable, "down")
+    (code, cause, _), (other_code, other_cause, _) = said(nodes)
     assert time.monotonic() - cut < 6
     assert (code, other_code) == (1, 1)
     silent = " was not heard of for 2 s: frozen, or its link is cut"

@@ -184,7 +184,7 @@ def test_a_node_that_is_lost_is_named_by_the_other(
         second.kill()
     assert result.exit_code == 1
     messages = {claim.rank: claim.message for claim in result.claims if not claim.ok}
-    assert sorted(messages) == [2, 3]
+    assert sorted(messages) == [2, 3], messages
     assert messages[2].startswith("rank 2 (process ")
     assert messages[2].endswith(how)
     assert none_left_within(room, 5)

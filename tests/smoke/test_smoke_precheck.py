@@ -78,6 +78,16 @@ def test_a_hostname_that_leads_to_loopback_keeps_nodes_apart(address: str) -> No
     assert _seen(addresses=(address,), environment={"GLOO_SOCKET_IFNAME": "eth0"}) == []
 
 
+def test_a_hostname_that_leads_to_another_host_keeps_nodes_apart() -> None:
+    (seen,) = _seen(addresses=("10.9.9.9",), elsewhere=("10.9.9.9",))
+    assert (seen.name, seen.severity) == ("hostname", "error")
+    assert seen.message == (
+        'the hostname "node1" resolves to 10.9.9.9, which no interface of this host has, and GLOO_SOCKET_IFNAME is '
+        "unset: gloo would listen on loopback, and the nodes cannot meet"
+    )
+    assert _seen(addresses=("10.9.9.9", "10.0.0.2"), elsewhere=("10.9.9.9",)) == []
+
+
 def test_a_hostname_that_does_not_resolve_is_told() -> None:
     (seen,) = _seen(addresses=())
     assert seen.message == 'the hostname "node1" does not resolve, and GLOO_SOCKET_IFNAME is unset: gloo has no address'

@@ -31,6 +31,7 @@ class Line:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
+        self.own_address = str(connection.getsockname()[0])
         self.heard = time.monotonic()
         self.open = True
         self.introduced = False
@@ -91,7 +92,7 @@ def listen_on(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
-        listening.listen(128)
+        listening.listen(socket.SOMAXCONN)
     except OSError:
         listening.close()
         raise

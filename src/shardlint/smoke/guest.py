@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from pathlib import Path
 
 from shardlint.smoke.conversation import BEAT_SECONDS, Line, Message, call
+from shardlint.smoke.doors import Place
 from shardlint.smoke.node import CannotTry, Node, Tell, fingerprint, silent
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.records import Ended, Record
 from shardlint.smoke.result import SmokeResult
-from shardlint.smoke.surroundings import Surroundings
 from shardlint.smoke.trial import Trial
 
 
@@ -23,6 +22,8 @@ class Guest(Node):
         super().__init__(plan, trial, folder, tell)
         self.line: Line | None = None
         self.verdict: SmokeResult | None = None
+        self._is_asked = False
+        """Node 0 wants to know whom this node reaches."""
 
     def _outcome(self) -> SmokeResult:
         if self._ranks_wanted:
@@ -34,6 +35,7 @@ class Guest(Node):
         self.line = found
         self._open.callback(found.close)
         found.introduced = True
+        self._open_doors(found)
         found.say(self._hello())
         told_why = False
         while self.verdict is None:
@@ -41,20 +43,23 @@ class Guest(Node):
             if not told_why and not self.progress.ended and (why := self._why_no_start()):
                 told_why = True
                 found.say({"say": "cannot", "why": why})
+            if self._is_asked and self.calls.is_done:
+                self._is_asked = False
+                found.say({"say": "reached", "called": self.calls.called})
             silent = time.monotonic() - found.heard
             if self.verdict is None and (not found.open or silent > self.trial.silent_seconds):
                 return self._alone()
         return self.verdict
 
     def _hello(self) -> Message:
-        around = self.trial.around or Surroundings(socket.gethostname())
         return {
             "say": "hello",
             "node": self.seat.node,
             "plan": fingerprint(self.plan),
             "degrees": self.plan.degrees,
-            "around": around.to_json(),
+            "around": self.host.to_json(),
             "observations": self.own,
+            "places": self.calls.places,
         }
 
     def _alone(self) -> SmokeResult:
@@ -80,6 +85,9 @@ class Guest(Node):
             case "go" if self.process is not None:
                 self._choose(message["backend"])
                 self.process.start(self._job(message["backend"], message["store"]))
+            case "reach":
+                self._is_asked = True
+                self.calls.call([Place.from_json(place) for place in message["places"]])
             case "verdict":
                 self.verdict = SmokeResult.from_json(self.plan, message["result"])
             case "refused":

@@ -10,18 +10,23 @@ from pathlib import Path
 
 from shardlint.smoke.conversation import Line, Message, listen_on
 from shardlint.smoke.crossing import crossings
+from shardlint.smoke.doors import Called, Place, seconds_for
 from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.node import AT_DEADLINE, CannotTry, Node, Tell, fingerprint, silent
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.precheck import differences
+from shardlint.smoke.reach import unreached
 from shardlint.smoke.records import Ready, Record, parse
 from shardlint.smoke.result import SmokeResult
 from shardlint.smoke.surroundings import Surroundings
-from shardlint.smoke.trial import Host, Trial
+from shardlint.smoke.trial import Host, Trial, places
 
 GRACE_SECONDS = 0.5
 """How long the others may still speak when a rank has died: the first to be reaped need not be the first cause."""
+
+ANSWER_SECONDS = 2.0
+"""How long a node may take to answer beside what it was asked to do."""
 
 WHEN_GONE = "when the process that had started it was gone"
 
@@ -33,7 +38,9 @@ class Judge(Node):
         super().__init__(plan, trial, folder, tell)
         self.lines: dict[int, Line] = {}
         self.strangers: list[Line] = []
-        self.around = {0: trial.around or Surroundings(socket.gethostname())}
+        self.around = {0: self.host}
+        self.places: dict[int, list[Place]] = {}
+        self.called: dict[int, list[Called]] = {}
         self.seen: list[Observation] = list(self.own)
         self._door: list[socket.socket] = []
         self._moved = time.monotonic()
@@ -55,6 +62,7 @@ class Judge(Node):
 
     def _judged(self, store: socket.socket | None) -> SmokeResult:
         self._meet()
+        self._see_who_reaches_whom()
         hosts = self._hosts()
         self.seen += differences(list(self.around.values()))
         if self.seat.nodes > 1 or self.trial.planned_nodes:
@@ -82,6 +90,36 @@ class Judge(Node):
                 here = len(self.lines) + 1
                 seconds = f"{self.trial.deadline_seconds:g} s"
                 raise CannotTry(f"{here} of {self.seat.nodes} nodes came within {seconds}; missing: {of}")
+
+    def _see_who_reaches_whom(self) -> None:
+        """Have all hosts call each other, and wait until they have said what came of it."""
+        apart = sorted(set(places(self._hosts()).values()))
+        if len(apart) < 2:
+            return
+        self.tell(f"calling between {len(apart)} hosts")
+        self._open_doors(self.lines[apart[1]])
+        self.places[0] = self.calls.places
+        for node in apart:
+            others = [place for other in apart if other != node for place in self.places[other]]
+            if node == 0:
+                self.calls.call(others)
+            else:
+                self.lines[node].say({"say": "reach", "places": others})
+        until = time.monotonic() + seconds_for(sum(map(len, self.places.values()))) + ANSWER_SECONDS
+        while self._is_calling(apart) and self._listen(until):
+            pass
+        self.called[0] = self.calls.called
+        names = [self._name(node) for node in apart]
+        unlike = {
+            node: name if names.count(name) == 1 else f"{name} (node {node})"
+            for node, name in zip(apart, names, strict=True)
+        }
+        self.seen += unreached(unlike, self.called)
+
+    def _is_calling(self, nodes: list[int]) -> bool:
+        return not self.calls.is_done or any(
+            node not in self.called and self.lines[node].open for node in nodes if node
+        )
 
     def _await_torch(self) -> None:
         self.tell("importing torch")
@@ -180,6 +218,8 @@ class Judge(Node):
             if isinstance(record, Ready):
                 self.ready[node] = record
             self.progress.take(record)
+        elif message.get("say") == "reached":
+            self.called[node] = [Called.from_json(called) for called in message["called"]]
         elif message.get("say") == "words":
             self.words[message["rank"]] = message["words"]
         elif message.get("say") == "cannot":
@@ -193,6 +233,7 @@ class Judge(Node):
             line.close()
             return
         around = Surroundings.from_json(message["around"])
+        where = [Place.from_json(place)._replace(node=node) for place in message["places"]]
         refused = ""
         if node in self.lines:
             refused = f"two supervisors say that they are node {node}"
@@ -207,6 +248,7 @@ class Judge(Node):
         self.lines[node] = line
         line.introduced = True
         self.around[node] = around
+        self.places[node] = where
         self.seen += [Observation(*seen) for seen in message["observations"]]
 
     def _accept(self, listening: socket.socket) -> None:

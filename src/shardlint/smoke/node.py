@@ -7,12 +7,13 @@ import json
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from shardlint.smoke.conversation import BEAT_SECONDS, Line, Message
+from shardlint.smoke.doors import Call, Calls, Door
 from shardlint.smoke.engine_groups import engine_groups
 from shardlint.smoke.exchanges import Mode, Timing
 from shardlint.smoke.job import Job
@@ -22,8 +23,10 @@ from shardlint.smoke.plan import Plan
 from shardlint.smoke.precheck import Needs, precheck
 from shardlint.smoke.progress import START_UP, Progress
 from shardlint.smoke.ranks_process import RanksProcess, ranks_process
+from shardlint.smoke.reach import addresses
 from shardlint.smoke.records import Doing, Ended, Ready, Record
 from shardlint.smoke.result import SmokeResult
+from shardlint.smoke.surroundings import Surroundings
 from shardlint.smoke.transports import transport_observations
 from shardlint.smoke.trial import Host, Trial
 
@@ -55,8 +58,11 @@ class Node:
         self.ready: dict[int, Ready] = {}
         self.words: dict[int, str] = {}
         self.process: RanksProcess | None = None
+        self.host = trial.around or Surroundings(socket.gethostname())
         self.own = tuple(self._look_around())
         self._open = ExitStack()
+        self.calls = Calls()
+        self._open.callback(self.calls.close)
         self._limit = time.monotonic() + trial.deadline_seconds
 
     def __enter__(self) -> Self:
@@ -119,20 +125,32 @@ class Node:
         for line in self._lines():
             if line.introduced:
                 line.beat(now)
-        speakers: list[Any] = [*self._lines(), *self._sockets()]
+        speakers: list[Any] = [*self._lines(), *self._sockets(), *self.calls.speakers]
         if self.process is not None and not self.process.gone:
             speakers.append(self.process)
         moment = limit - now if not self._lines() and self.seat.nodes == 1 else min(limit - now, BEAT_SECONDS / 2)
-        for speaker in select.select(speakers, [], [], max(0.0, moment))[0]:
+        for speaker in _who_speaks(speakers, moment):
             if speaker is self.process:
                 for record in self.process.listen():
                     self._own_record(record)
             elif isinstance(speaker, Line):
                 for message in speaker.listen():
                     self._message(speaker, message)
+            elif isinstance(speaker, (Door, Call)):
+                speaker.hear()
             else:
                 self._accept(speaker)
+        self.calls.go_on()
         return time.monotonic() < limit
+
+    def _open_doors(self, line: Line) -> None:
+        """Listen where the ranks of this node will; `line` shows its address towards the other side."""
+        where = addresses(self.seat, self.host, line.own_address)
+        try:
+            self.calls.open(self.seat.node, where)
+        except OSError as failure:
+            why = f"node {self.seat.node} cannot listen on {' and '.join(where)}: {failure.strerror or failure}"
+            raise CannotTry(why) from failure
 
     def _own_record(self, record: Record) -> None:
         if isinstance(record, Ready):
@@ -176,6 +194,15 @@ class Node:
         seen = (*observations, *progress.shared_gpus(), *link_observations(timings, backend == "nccl"))
         seen += tuple(transport_observations(self.folder, bool(self.trial.around and self.trial.around.ports)))
         return SmokeResult(self.plan, claims, "", backend, torch, observations=seen, hosts=hosts, timings=timings)
+
+
+def _who_speaks(speakers: Sequence[Any], seconds: float) -> list[Any]:
+    """Those of whom something is to be heard. Not by `select`, which takes no descriptor from 1024 on."""
+    by_descriptor = {speaker.fileno(): speaker for speaker in speakers}
+    listening = select.poll()
+    for descriptor in by_descriptor:
+        listening.register(descriptor, select.POLLIN)
+    return [by_descriptor[descriptor] for descriptor, _event in listening.poll(max(0.0, seconds) * 1000)]
 
 
 def fingerprint(plan: Plan) -> str:

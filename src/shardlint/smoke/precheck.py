@@ -129,9 +129,15 @@ def _address(needs: Needs, around: Surroundings) -> Iterator[Observation]:
     if not around.addresses:
         message = f'the hostname "{around.host}" does not resolve, and GLOO_SOCKET_IFNAME is unset: gloo has no address'
         yield Observation("hostname", "error", around.host, message, advice)
-    elif ipaddress.ip_address(around.addresses[0].partition("%")[0]).is_loopback:
+    elif not around.own_addresses:
         message = (
-            f'the hostname "{around.host}" resolves to {around.addresses[0]} and GLOO_SOCKET_IFNAME is unset: '
+            f'the hostname "{around.host}" resolves to {_list(around.elsewhere)}, which no interface of this host has, '
+            "and GLOO_SOCKET_IFNAME is unset: gloo would listen on loopback, and the nodes cannot meet"
+        )
+        yield Observation("hostname", "error", around.host, message, advice)
+    elif ipaddress.ip_address(around.own_addresses[0]).is_loopback:
+        message = (
+            f'the hostname "{around.host}" resolves to {around.own_addresses[0]} and GLOO_SOCKET_IFNAME is unset: '
             "gloo would listen on loopback, and the nodes cannot meet"
         )
         yield Observation("hostname", "error", around.host, message, advice)

@@ -42,6 +42,8 @@ class Surroundings(NamedTuple):
     host: str
     addresses: tuple[str, ...] = ()
     """What the host's own name resolves to; none where it does not."""
+    elsewhere: tuple[str, ...] = ()
+    """Those of them at which nothing can listen here: they are another host's."""
     interfaces: Mapping[str, str] = {}
     """The address of each interface, of IPv4 where it has one; empty where it has none that other hosts could use."""
     shared_memory_free: int | None = None
@@ -82,6 +84,11 @@ class Surroundings(NamedTuple):
         tuples = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
         return cls(**{**data, **tuples, "ports": tuple(Port(**port) for port in data.get("ports", ()))})
 
+    @property
+    def own_addresses(self) -> tuple[str, ...]:
+        """What the host's own name resolves to, and is its own."""
+        return tuple(address for address in self.addresses if address not in self.elsewhere)
+
     def variable(self, name: str) -> str | None:
         """A setting of NCCL or gloo, as NCCL looks for it: the environment wins over the file."""
         return self.environment.get(name, self.nccl_settings.get(name))
@@ -90,9 +97,11 @@ class Surroundings(NamedTuple):
 def read(environment: Mapping[str, str]) -> Surroundings:
     """The host that this process runs on."""
     host = socket.gethostname()
+    addresses = _addresses(host)
     return Surroundings(
         host=host,
-        addresses=_addresses(host),
+        addresses=addresses,
+        elsewhere=tuple(address for address in addresses if not _can_listen(address)),
         interfaces=_interfaces(),
         shared_memory_free=_free("/dev/shm"),
         gpus=_gpus(),
@@ -121,6 +130,16 @@ def _addresses(host: str) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+def _can_listen(address: str) -> bool:
+    try:
+        family, *_rest, where = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as listening:
+            listening.bind(where)
+    except OSError:
+        return False
+    return True
 
 
 def _interfaces() -> dict[str, str]:
