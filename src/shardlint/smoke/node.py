@@ -22,7 +22,7 @@ from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.precheck import Needs, precheck
 from shardlint.smoke.progress import START_UP, Progress
-from shardlint.smoke.ranks_process import RanksProcess, ranks_process
+from shardlint.smoke.ranks_process import RanksProcess
 from shardlint.smoke.reach import addresses
 from shardlint.smoke.records import Doing, Ended, Ready, Record
 from shardlint.smoke.result import SmokeResult
@@ -94,7 +94,7 @@ class Node:
 
     def _start_process(self, listening: int = -1) -> None:
         """torch is imported while the nodes meet."""
-        self.process = self._open.enter_context(ranks_process(self.folder, listening))
+        self.process = self._open.enter_context(RanksProcess(self.folder, listening))
 
     def _choose(self, backend: str) -> None:
         """What is tried depends on the devices."""

@@ -27,8 +27,3 @@ class RanksProcess(OwnProcess):
     def last_words(self, rank: int | None = None) -> str:
         """The last line that a rank, or the process itself, wrote to its standard error; empty where it wrote none."""
         return self.last_line(OUTPUT if rank is None else f"rank-{rank}")
-
-
-def ranks_process(folder: Path, listening: int = -1) -> RanksProcess:
-    """The process, started; to be entered as a context."""
-    return RanksProcess(folder, listening)
