@@ -96,6 +96,8 @@ def test_a_whole_script_in_one_word_is_no_command() -> None:
         ("vllm/vllm-openai:v0.20.1", "/bin/run.sh leader", None),
         ("ghcr.io/llm-d/llm-d-routing-sidecar:latest", "--vllm-port=8200 --data-parallel-size=2", None),
         ("aibrix/vllm-router:v1", "--model m", None),
+        ("ghcr.io/llm-d/llm-d-inference-sim:latest", "--model m --max-num-seqs 2", None),
+        ("my.registry/team/simple-vllm:7", "--model m", "vllm"),
         ("vllm/vllm-openai:v0.20.1", "python3 -m server --tensor-parallel-size 8", None),
         ("nginx:1.27", "--max 3", None),
         ("busybox", "", None),

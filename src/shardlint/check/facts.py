@@ -207,6 +207,8 @@ class DeploymentFacts:
     def nodes(self) -> Maybe[int]:
         """Hosts that make one instance: the manifest's pods, else --hardware's nodes, else one."""
         written = self.deployment.pods
+        if isinstance(written, Located) and written.value < 1:
+            return Unknown("no pod is asked for", written.span, written.spelled)
         if written is not None:
             return written
         hardware = self._settings.hardware

@@ -27,7 +27,10 @@ EXECUTORS = frozenset({"docker", "podman", "nerdctl", "kubectl"})
 
 _PYTHON = Pattern(r"(?:python|pypy)[\d.]*")
 _HUB_ID = Pattern(r"[\w.-]+/[\w.-]+")
-_NO_ENGINE = Pattern(r"router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter", re.IGNORECASE)
+_NO_ENGINE = Pattern(
+    r"router|sidecar|bench|perf|proxy|gateway|frontend|operator|exporter|(?<![a-z])(?:sim|simulator|mock)(?![a-z])",
+    re.IGNORECASE,
+)
 _ASSIGNMENT = Pattern(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
