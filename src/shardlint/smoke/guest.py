@@ -12,6 +12,7 @@ from shardlint.smoke.node import CannotTry, Node, Tell, fingerprint, silent
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.records import Ended, Record
 from shardlint.smoke.result import SmokeResult
+from shardlint.smoke.transports import logged, transport_observations
 from shardlint.smoke.trial import Trial
 
 
@@ -71,7 +72,8 @@ class Guest(Node):
         for node in range(self.seat.nodes):
             if node != self.seat.node:
                 self._lose(node, how if node == 0 else f"known to node 0 alone, and {how}")
-        return self._composed(how, self.own, ())
+        seen = transport_observations(logged(self.folder), bool(self.host.ports), self.host.host)
+        return self._composed(how, (*self.own, *seen), ())
 
     def _own_record(self, record: Record) -> None:
         assert self.line is not None
@@ -88,6 +90,8 @@ class Guest(Node):
             case "reach":
                 self._is_asked = True
                 self.calls.call([Place.from_json(place) for place in message["places"]])
+            case "logs":
+                line.say({"say": "logs", "channels": logged(self.folder)})
             case "verdict":
                 self.verdict = SmokeResult.from_json(self.plan, message["result"])
             case "refused":

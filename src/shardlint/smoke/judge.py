@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from shardlint.smoke.reach import unreached
 from shardlint.smoke.records import Ready, Record, parse
 from shardlint.smoke.result import SmokeResult
 from shardlint.smoke.surroundings import Surroundings
+from shardlint.smoke.transports import logged, transport_observations
 from shardlint.smoke.trial import Host, Trial, places
 
 GRACE_SECONDS = 0.5
@@ -41,6 +43,8 @@ class Judge(Node):
         self.around = {0: self.host}
         self.places: dict[int, list[Place]] = {}
         self.called: dict[int, list[Called]] = {}
+        self.channels: dict[int, Counter[str]] = {}
+        """Those of NCCL on each node, by transport."""
         self.seen: list[Observation] = list(self.own)
         self._door: list[socket.socket] = []
         self._moved = time.monotonic()
@@ -72,7 +76,8 @@ class Judge(Node):
         self._await_torch()
         self.seen += self.versions()
         reason = self._tried(store)
-        return self._composed(reason, tuple(self.seen), self._hosts())
+        result = self._composed(reason, tuple(self.seen), self._hosts())
+        return result._replace(observations=(*result.observations, *self._transports(result.hosts)))
 
     def own_and_others(self) -> list[Observation]:
         """What keeps the ranks from being started at all: of hosts, and not of the places of ranks."""
@@ -120,6 +125,24 @@ class Judge(Node):
         return not self.calls.is_done or any(
             node not in self.called and self.lines[node].open for node in nodes if node
         )
+
+    def _transports(self, hosts: tuple[Host, ...]) -> Iterator[Observation]:
+        """What NCCL's logs say on all nodes that can still be asked, added up for each host."""
+        self.channels[0] = logged(self.folder)
+        now = time.monotonic()
+        asked = {node: line for node, line in self.lines.items() if now - line.heard <= self.trial.silent_seconds}
+        for line in asked.values():
+            line.say({"say": "logs"})
+        until = now + ANSWER_SECONDS
+        while any(line.open and node not in self.channels for node, line in asked.items()) and self._listen(until):
+            pass
+        place = places(hosts)
+        of_host: dict[int, Counter[str]] = {}
+        for node, channels in self.channels.items():
+            of_host.setdefault(place[node], Counter()).update(channels)
+        for node, found in sorted(of_host.items()):
+            host = self._name(node) if len(set(place.values())) > 1 else ""
+            yield from transport_observations(found, bool(self.around[node].ports), host)
 
     def _await_torch(self) -> None:
         self.tell("importing torch")
@@ -220,6 +243,8 @@ class Judge(Node):
             self.progress.take(record)
         elif message.get("say") == "reached":
             self.called[node] = [Called.from_json(called) for called in message["called"]]
+        elif message.get("say") == "logs":
+            self.channels[node] = Counter({str(way): int(count) for way, count in message["channels"].items()})
         elif message.get("say") == "words":
             self.words[message["rank"]] = message["words"]
         elif message.get("say") == "cannot":

@@ -27,7 +27,6 @@ from shardlint.smoke.reach import addresses
 from shardlint.smoke.records import Doing, Ended, Ready, Record
 from shardlint.smoke.result import SmokeResult
 from shardlint.smoke.surroundings import Surroundings
-from shardlint.smoke.transports import transport_observations
 from shardlint.smoke.trial import Host, Trial
 
 AT_DEADLINE = "when the deadline was over"
@@ -192,7 +191,6 @@ class Node:
         backend, torch = (progress.loaded.backend, progress.loaded.torch) if progress.loaded else ("", "")
         timings = tuple(_timings(progress, self.trial))
         seen = (*observations, *progress.shared_gpus(), *link_observations(timings, backend == "nccl"))
-        seen += tuple(transport_observations(self.folder, bool(self.trial.around and self.trial.around.ports)))
         return SmokeResult(self.plan, claims, "", backend, torch, observations=seen, hosts=hosts, timings=timings)
 
 

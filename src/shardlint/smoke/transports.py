@@ -27,20 +27,25 @@ def transports(text: str) -> Counter[str]:
     return Counter("/".join(part for part in via.split("/") if not part.isdecimal()) for via in _VIA.findall(text))
 
 
-def transport_observations(folder: Path, has_rdma: bool) -> Iterator[Observation]:
-    """What the logs of this host's ranks say, and where that is the slow way though a fast one is there."""
+def logged(folder: Path) -> Counter[str]:
+    """The same of all logs of a folder: what the ranks of one node send through."""
     found: Counter[str] = Counter()
     for file in folder.glob(LOGS):
         found += transports(file.read_text(encoding="utf-8", errors="replace"))
+    return found
+
+
+def transport_observations(found: Counter[str], has_rdma: bool, host: str = "") -> Iterator[Observation]:
+    """What a host's ranks send through, and where that is the slow way though a fast one is there."""
     if not found:
         return
     listed = ", ".join(f"{name} ({count} channels)" for name, count in found.most_common())
-    yield Observation("transport", "note", "", f"NCCL sends through {listed}")
+    yield Observation("transport", "note", host, f"NCCL sends through {listed}")
     if has_rdma and any(name.startswith(_SOCKET) for name in found):
         message = "NCCL sends through TCP sockets between nodes, though the machine has RDMA"
         advice = "look for /dev/infiniband, memory that can be locked and NCCL_IB_HCA in the container"
-        yield Observation("fell-to-sockets", "warning", "", message, advice)
+        yield Observation("fell-to-sockets", "warning", host, message, advice)
     if any(name.startswith(_SHARED_MEMORY) for name in found):
         message = "GPUs of one host send through the host's memory, not to each other"
         advice = "NVLink, or PCIe peer to peer, which IOMMU and ACS settings prevent; NCCL_P2P_DISABLE unset"
-        yield Observation("fell-to-shared-memory", "warning", "", message, advice)
+        yield Observation("fell-to-shared-memory", "warning", host, message, advice)
