@@ -6,7 +6,7 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from shardlint.smoke.conversation import Line, Message, listen_on
@@ -111,7 +111,8 @@ class Judge(Node):
             else:
                 self.lines[node].say({"say": "reach", "places": others})
         until = time.monotonic() + seconds_for(sum(map(len, self.places.values()))) + ANSWER_SECONDS
-        while self._is_calling(apart) and self._listen(until):
+        self._await(apart[1:], self.called, until)
+        while not self.calls.is_done and self._listen(until):
             pass
         self.called[0] = self.calls.called
         names = [self._name(node) for node in apart]
@@ -121,21 +122,19 @@ class Judge(Node):
         }
         self.seen += unreached(unlike, self.called)
 
-    def _is_calling(self, nodes: list[int]) -> bool:
-        return not self.calls.is_done or any(
-            node not in self.called and self.lines[node].open for node in nodes if node
-        )
+    def _await(self, nodes: Iterable[int], heard: Mapping[int, object], until: float) -> None:
+        """Wait for what nodes have been asked; those that leave or take too long are missing in what is heard."""
+        while any(node not in heard and self.lines[node].open for node in nodes) and self._listen(until):
+            pass
 
     def _transports(self, hosts: tuple[Host, ...]) -> Iterator[Observation]:
         """What NCCL's logs say on all nodes that can still be asked, added up for each host."""
         self.channels[0] = logged(self.folder)
         now = time.monotonic()
-        asked = {node: line for node, line in self.lines.items() if now - line.heard <= self.trial.silent_seconds}
-        for line in asked.values():
-            line.say({"say": "logs"})
-        until = now + ANSWER_SECONDS
-        while any(line.open and node not in self.channels for node, line in asked.items()) and self._listen(until):
-            pass
+        asked = [node for node, line in self.lines.items() if now - line.heard <= self.trial.silent_seconds]
+        for node in asked:
+            self.lines[node].say({"say": "logs"})
+        self._await(asked, self.channels, now + ANSWER_SECONDS)
         place = places(hosts)
         of_host: dict[int, Counter[str]] = {}
         for node, channels in self.channels.items():
