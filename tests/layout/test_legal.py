@@ -43,7 +43,7 @@ def test_the_vocabulary_decides_where_the_heads_would_do() -> None:
     seven_heads = geometry(QWEN3_8B, num_attention_heads=28, num_key_value_heads=28, intermediate_size=12544)
     legal = legal_values(Sizes(), seven_heads, VLLM, gpus=8)
     assert legal.values("tensor_parallel_size") == (1, 2, 4)
-    assert [one.piece for one in legal.uneven("tensor_parallel_size", 7)] == ["vocabulary"]
+    assert legal.fault("tensor_parallel_size", 7).piece == "vocabulary"
 
 
 def test_data_parallel_replicas_cut_the_experts_of_a_mixture() -> None:

@@ -9,6 +9,7 @@ from shardlint.facts import Accelerator
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes, lay_out, legal_values
 from shardlint.layout.laying_out import impossible_size
+from shardlint.layout.legal import pieces_of
 from shardlint.layout.lower_bound import LowerBound, weights_at_least
 from shardlint.layout.placement import Launching, Placement, place
 
@@ -94,7 +95,7 @@ def layout_of(facts: DeploymentFacts, degrees: tuple[int, int] | None = None) ->
         sizes = sizes._replace(tensor_parallel_size=tensor, data_parallel_size=data)
     per_node = _value(facts.gpus_per_node)
     gpu = gpu_of(facts)
-    dtype, cache = _value(facts.knob("dtype")), _value(facts.knob("kv_cache_dtype"))
+    dtype, cache, quantization = (_value(facts.knob(name)) for name in ("dtype", "kv_cache_dtype", "quantization"))
     convolution, recurrent, block_size = (_value(facts.deployment.engine_fields.get(name)) for name in CACHE_FIELDS)
 
     def laid_out() -> Layout:
@@ -114,7 +115,8 @@ def layout_of(facts: DeploymentFacts, degrees: tuple[int, int] | None = None) ->
 
     if sizes.world_size > MOST_RANKS_SHARED:
         return laid_out()
-    return facts.once(laid_out, "layout", sizes, per_node, dtype, cache, gpu, convolution, recurrent, block_size)
+    asked = (sizes, per_node, dtype, cache, gpu, convolution, recurrent, block_size, quantization)
+    return facts.once(laid_out, "layout", *asked)
 
 
 def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
@@ -124,14 +126,16 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
         return sizes
     gpus, nodes = _value(facts.gpus_per_node), _value(facts.nodes)
     there = gpus * nodes if gpus is not None and nodes is not None else None
-    cutting = facts.engine.cutting(facts.engine_version.value)
+    cutting, quantization = facts.engine.cutting(facts.engine_version.value), _value(facts.knob("quantization"))
     gpu = gpu_of(facts)
+    pieces = facts.once(lambda: pieces_of(facts.geometry, facts.rows), "pieces", quantization)
     return facts.once(
-        lambda: legal_values(sizes, facts.geometry, cutting, rows=facts.rows, gpus=there, gpu=gpu),
+        lambda: legal_values(sizes, facts.geometry, cutting, pieces=pieces, gpus=there, gpu=gpu),
         "legal",
         sizes,
         there,
         gpu,
+        quantization,
     )
 
 

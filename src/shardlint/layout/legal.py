@@ -11,47 +11,72 @@ from shardlint.facts import Accelerator, Geometry
 from shardlint.findings import Unknown
 from shardlint.findings.records import NamedTuple
 from shardlint.layout.laying_out import number_of_layers
-from shardlint.layout.share import Uneven, makeshift_blocks, uneven_pieces
+from shardlint.layout.share import Uneven, first_uneven_piece, makeshift_blocks
 from shardlint.layout.sizes import DEGREES, Degree, Sizes
 
 MOST_VALUES = 1024
 """Values of a degree that are tried at most."""
 
 
-class Legal(NamedTuple):
-    """Answers which values of a degree would do, for one model, one engine and what is known of the hardware."""
+class Pieces(NamedTuple):
+    """All of a model that legality depends on."""
 
-    sizes: Sizes
     rows: tuple[Row, ...]
-    cutting: Cutting
+    """Every kind and number of pieces once, and every quantised row whose blocks count."""
     layers: int | None
-    gpus: int | None
-    """GPUs that the whole instance may use; None where unknown, and then the model alone bounds the values."""
     basis: str
-    """What was asked to come out even: "all rows", or what was known where the rows were not."""
-    capability: str | None = None
-    """CUDA compute capability of the card, where it is known."""
+    """What is asked to come out even: "all rows", or what is known where the rows are not."""
+
+
+class Legal:
+    """Answers which values of a degree would do, for one model, one engine and what is known of the hardware.
+
+    `gpus` is the number that the whole instance may use, and where it is None the model alone bounds the values;
+    `capability` is the CUDA compute capability of the card, where it is known.  Every value is tried once.
+    """
+
+    def __init__(
+        self, sizes: Sizes, pieces: Pieces, cutting: Cutting, gpus: int | None = None, capability: str | None = None
+    ) -> None:
+        self.sizes = sizes
+        self.pieces = pieces
+        self.cutting = cutting
+        self.gpus = gpus
+        self.capability = capability
+        self._tried: dict[Sizes, Uneven | None] = {}
+
+    @property
+    def basis(self) -> str:
+        """What was asked to come out even."""
+        return self.pieces.basis
 
     def values(self, degree: Degree) -> tuple[int, ...]:
         """All legal values, ascending; empty where not even 1 fits the GPUs beside the other degrees."""
-        return tuple(value for value in range(1, self.most(degree) + 1) if not self.uneven(degree, value))
+        return tuple(value for value in range(1, self.most(degree) + 1) if self.fits(degree, value))
 
     def nearest(self, degree: Degree, value: int) -> tuple[int, ...]:
         """All legal values, the nearest to `value` first, of two equally near ones the larger first."""
         return tuple(sorted(self.values(degree), key=lambda other: (abs(other - value), -other)))
 
-    def uneven(self, degree: Degree, value: int) -> tuple[Uneven, ...]:
-        """The pieces that do not come out even with this value: none where it is legal."""
-        return uneven_pieces(self.sizes.with_degree(degree, value), self.rows, self.cutting, self.capability)
+    def fits(self, degree: Degree, value: int) -> bool:
+        """Whether every piece comes out even with this value."""
+        return self.fault(degree, value) is None
+
+    def fault(self, degree: Degree, value: int) -> Uneven | None:
+        """The first piece that does not come out even with this value: None where it is legal."""
+        sizes = self.sizes.with_degree(degree, value)
+        if sizes not in self._tried:
+            self._tried[sizes] = first_uneven_piece(sizes, self.pieces.rows, self.cutting, self.capability)
+        return self._tried[sizes]
 
     def makeshifts(self, degree: Degree, value: int) -> tuple[Uneven, ...]:
         """The quantisation blocks that load with this value though they do not come out even."""
-        return makeshift_blocks(self.sizes.with_degree(degree, value), self.rows, self.cutting, self.capability)
+        return makeshift_blocks(self.sizes.with_degree(degree, value), self.pieces.rows, self.cutting, self.capability)
 
     def failures(self, degree: Degree) -> tuple[tuple[int, Uneven], ...]:
         """The values that are not legal, each with the first piece that does not come out even."""
-        tried = ((value, self.uneven(degree, value)) for value in range(1, self.most(degree) + 1))
-        return tuple((value, uneven[0]) for value, uneven in tried if uneven)
+        tried = ((value, self.fault(degree, value)) for value in range(1, self.most(degree) + 1))
+        return tuple((value, fault) for value, fault in tried if fault is not None)
 
     def most(self, degree: Degree) -> int:
         """The largest value worth trying: what the GPUs leave beside the other degrees, and what the model has."""
@@ -59,10 +84,10 @@ class Legal(NamedTuple):
         if self.gpus is not None:
             others = self.sizes.world_size // getattr(self.sizes, degree)
             bounds.append(self.gpus // others)
-        if degree == "pipeline_parallel_size" and self.layers is not None:
-            bounds.append(self.layers)
+        if degree == "pipeline_parallel_size" and self.pieces.layers is not None:
+            bounds.append(self.pieces.layers)
         if degree == "tensor_parallel_size":
-            bounds.append(_query_heads(self.rows) or MOST_VALUES)
+            bounds.append(_query_heads(self.pieces.rows) or MOST_VALUES)
         return max(0, min(bounds))
 
 
@@ -72,26 +97,27 @@ def legal_values(
     cutting: Cutting,
     *,
     rows: Rows | Unknown | None = None,
+    pieces: Pieces | None = None,
     gpus: int | None = None,
     gpu: Accelerator | None = None,
 ) -> Legal:
     """What may stand beside these sizes, for a model that may be unknown; a size below 1 counts as 1.
 
     `gpus` is the number that the whole instance may use, over all its nodes; `rows` are the model's, worked out where
-    not given, and `gpu` the card where it is known.
+    not given, as are its `pieces`, and `gpu` the card where it is known.
     """
-    known, layers, basis = _what_is_known(geometry, rows_of(geometry) if rows is None else rows)
-    return Legal(
-        _possible(sizes), _single_pieces(known), cutting, layers, gpus, basis, gpu.compute_capability if gpu else None
-    )
+    if pieces is None:
+        pieces = pieces_of(geometry, rows_of(geometry) if rows is None else rows)
+    return Legal(_possible(sizes), pieces, cutting, gpus, gpu.compute_capability if gpu else None)
 
 
-def _what_is_known(geometry: Geometry | Unknown, rows: Rows | Unknown) -> tuple[tuple[Row, ...], int | None, str]:
+def pieces_of(geometry: Geometry | Unknown, rows: Rows | Unknown) -> Pieces:
+    """What is known of a model's pieces."""
     if isinstance(geometry, Unknown):
-        return (), None, "the GPUs only"
+        return Pieces((), None, "the GPUs only")
     if isinstance(rows, Rows):
-        return rows.weights, rows.layers, "all rows"
-    return known_pieces(geometry), number_of_layers(geometry, rows), HEADS_ONLY
+        return Pieces(_single_pieces(rows.weights), rows.layers, "all rows")
+    return Pieces(_single_pieces(known_pieces(geometry)), number_of_layers(geometry, rows), HEADS_ONLY)
 
 
 def _single_pieces(rows: tuple[Row, ...]) -> tuple[Row, ...]:

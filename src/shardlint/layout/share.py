@@ -269,6 +269,15 @@ def uneven_pieces(
     return _once(map(division.uneven, rows_in_use(division, rows)))
 
 
+def first_uneven_piece(
+    sizes: Sizes, rows: Iterable[Row], cutting: Cutting, capability: str | None = None
+) -> Uneven | None:
+    """The first of them, sought no further; None where all come out even."""
+    rows = tuple(rows)
+    division = Division.of(sizes, cutting, rows, capability)
+    return next((uneven for row in rows_in_use(division, rows) for uneven in division.uneven(row)), None)
+
+
 def makeshift_blocks(
     sizes: Sizes, rows: Iterable[Row], cutting: Cutting, capability: str | None = None
 ) -> tuple[Uneven, ...]:

@@ -29,7 +29,7 @@ def larger_sizes(tp: int, dp: int, legal: Legal | None) -> Iterator[tuple[int, i
         yield from ((value, 1) for value in legal.values("tensor_parallel_size") if value > tp)
         return
     for value in range(tp + 1, min(tp * dp, MOST_TRIED) + 1):
-        if tp * dp % value == 0 and not legal.uneven("tensor_parallel_size", value):
+        if tp * dp % value == 0 and legal.fits("tensor_parallel_size", value):
             yield value, tp * dp // value
 
 

@@ -74,7 +74,7 @@ def _advice(
     tp = degrees["tensor_parallel_size"]
     if legal is not None and used:
         all_used = tp.value * (reserved // used)
-        if reserved % used == 0 and not legal.uneven("tensor_parallel_size", all_used):
+        if reserved % used == 0 and legal.fits("tensor_parallel_size", all_used):
             yield respelled(tp, all_used, "tensor_parallel_size")
     if reserved % used == 0 and degrees["data_parallel_size"].value == 1:
         yield f"{FLAGS['data_parallel_size']} {reserved // used}: as many copies, if each fits its GPUs"

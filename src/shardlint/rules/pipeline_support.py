@@ -45,7 +45,7 @@ def _advice(
     legal: Legal | None,
 ) -> Iterator[str]:
     whole = tp.value * pp.value
-    if legal is not None and not legal.uneven("tensor_parallel_size", whole):
+    if legal is not None and legal.fits("tensor_parallel_size", whole):
         alone = respelled(tp, whole, "tensor_parallel_size")
         yield f"{alone} {FLAGS['pipeline_parallel_size']} 1"
     if str(engine_version.value) != engine.newest and engine.supports_pp(architecture.value, engine.newest) is True:

@@ -28,7 +28,7 @@ def judge(
         return
     whole = tensor_parallel_size.value * pipeline_parallel_size.value
     alone = respelled(pipeline_parallel_size, 1, "pipeline_parallel_size")
-    wide = legal is not None and not legal.uneven("tensor_parallel_size", whole)
+    wide = legal is not None and legal.fits("tensor_parallel_size", whole)
     respelt = respelled(tensor_parallel_size, whole, "tensor_parallel_size")
     yield Problem(
         at=pipeline_parallel_size,
