@@ -29,5 +29,7 @@ def allocate(net: Network) -> list[Tensor]:
 
 
 def _free(device: torch.device) -> str:
+    """Of the card, or of the slice of it that this process sees; what is neither free nor this rank's, others hold."""
     free, total = torch.cuda.mem_get_info(device)
-    return f"{free / GIB:.1f} of {total / GIB:.1f} GiB are free"
+    own = torch.cuda.memory_reserved(device)
+    return f"{free / GIB:.1f} of {total / GIB:.1f} GiB are free and {own / GIB:.1f} are this rank's"
