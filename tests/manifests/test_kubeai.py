@@ -1,6 +1,7 @@
 """KubeAI's models, as objects and as a catalogue of chart values."""
 
 import pytest
+from stated_layouts import deployments
 
 from shardlint import engines
 from shardlint.findings import Unknown
@@ -26,7 +27,14 @@ def model(url="hf://org/model", engine="VLLM", profile="nvidia-gpu-l4:8"):
 def test_a_model_is_a_command_with_its_arguments(read, words):
     got = read(model())
     assert (got.form, got.only.name, got.cut(got.only.at)) == ("kubeai", "Model/chat", "chat")
-    assert words(got.only) == ["vllm", "serve", "org/model", "--max-model-len=8192", "--tensor-parallel-size=2"]
+    assert words(got.only) == [
+        "vllm",
+        "serve",
+        "--model",
+        "org/model",
+        "--max-model-len=8192",
+        "--tensor-parallel-size=2",
+    ]
     assert got.only.env["VLLM_USE_V1"].value == "1"
     assert got.only.replicas.value == 2
     assert (got.only.gpu.value, got.only.gpus_per_pod.value) == ("nvidia-gpu-l4", 8)
@@ -56,7 +64,7 @@ def test_the_engine_is_the_one_that_is_named(read, words, engine, first, name):
     ],
 )
 def test_the_hub_is_named_by_id_and_other_places_as_written(read, words, url, name):
-    assert words(read(model(url=url)).only)[2] == name
+    assert words(read(model(url=url)).only)[3] == name
 
 
 def test_profiles_without_cards_and_without_number(read):
@@ -78,4 +86,10 @@ def test_a_catalogue_yields_what_it_switches_on(read, words):
           preset: {enabled: true, resourceProfile: "nvidia-gpu-l4:2"}
         """
     )
-    assert (got.only.name, words(got.only)) == ("values/on", ["vllm", "serve", "org/on"])
+    assert (got.only.name, words(got.only)) == ("values/on", ["vllm", "serve", "--model", "org/on"])
+
+
+def test_a_model_among_the_arguments_takes_the_place_of_the_url(read):
+    (deployment,) = deployments(read(model().replace("--max-model-len=8192", "--model=org/other")).launches)
+    assert deployment.model.value == "org/other"
+    assert not deployment.flag_problems

@@ -150,7 +150,8 @@ class _Reader:
     def known_or_not(self, word: Located[str], key: str, value: Located[str] | None) -> None:
         found = self.find(key)
         if found.ambiguous:
-            self.refuse(word, f"ambiguous option: {key} could match {', '.join(found.ambiguous)}")
+            message = f"ambiguous option: {key} could match {', '.join(found.ambiguous)}"
+            self.reading.problems.append(FlagProblem(word, message, depends_on_release=found.option is not None))
         if found.option is None:
             self.stuck_or_unknown(word, key, value, found)
             return

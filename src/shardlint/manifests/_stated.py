@@ -21,11 +21,14 @@ def command(words: tuple[str, ...], at: Span, model: Maybe[str] | None = None) -
 
 
 def entries(arguments: Node | None, *, with_nulls: bool = False) -> tuple[ConfigEntry, ...]:
-    """The keys of a mapping of arguments (`engine_kwargs`); a null sets nothing but in a file of the engine's own."""
+    """The keys of a mapping of arguments (`engine_kwargs`), which may be written as flags; a null sets nothing but in a
+    file of the engine's own."""
     if not isinstance(arguments, Mapping):
         return ()
     return tuple(
-        ConfigEntry(Located(key.text, key.span, key.text), value_of(value))
+        ConfigEntry(
+            Located(key.text if with_nulls else key.text.removeprefix("--"), key.span, key.text), value_of(value)
+        )
         for key, value in arguments.items()
         if with_nulls or not _is_null(value)
     )

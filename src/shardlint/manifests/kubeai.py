@@ -62,7 +62,7 @@ def _argv(spec: Node, at: Span) -> tuple[Word, ...]:
     model = model_at(spec.get("url")) or Unknown("the url of the model is not written", at)
     arguments = tuple(word(fragment) for fragment in fragments(spec.get("args"), _environment(spec)))
     if engine == "vllm":
-        return (*_stated.command(_stated.VLLM, at, model), *arguments)
+        return (*_stated.command((*_stated.VLLM, "--model"), at, model), *arguments)
     if engine == "sglang":
         return (*_stated.command((*_stated.SGLANG, "--model-path"), at, model), *arguments)
     if engine == "llamacpp":
