@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from shardlint import engines, manifests, servers
 from shardlint.check import unknown_form
@@ -12,7 +13,7 @@ from shardlint.check.settings import Settings
 from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
 from shardlint.findings.records import NamedTuple
-from shardlint.text import Document, Library, Parsed, Source, comments, documents, duplicates_below
+from shardlint.text import Document, Library, Node, Parsed, Source, comments, documents, duplicates_below
 
 VALUES = "helm-values"
 """The form of values that say nothing of the chart that they are for."""
@@ -73,15 +74,15 @@ def _reading(
     settings: Settings,
 ) -> FileReading:
     forms: list[str] = []
+    roots: list[Node | None] = []
     launches: list[Launch] = []
-    duplicates: list[Duplicate] = []
     for document in parsed:
         found = manifests.launches(document, library, settings.registry.forms)
         problems += found.problems
         if found.form is not None:
             forms.append(found.form)
+            roots.append(document.root)
             launches += found.launches
-            duplicates += duplicates_below(document.root)
     given = {
         name: Located(value, origin="given", source="the call's env") for name, value in settings.environment.items()
     }
@@ -96,7 +97,7 @@ def _reading(
     )
     problems += comments.problems(source)
     note = _note(source, forms, deployments, problems)
-    repeated = tuple(duplicates) if deployments else ()
+    repeated = tuple(chain.from_iterable(map(duplicates_below, roots))) if deployments else ()
     is_part = files.reads_itself or note.form == VALUES
     return FileReading(source, note, deployments, problems, repeated, frozenset(files.read), is_part)
 

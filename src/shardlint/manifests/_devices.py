@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,8 @@ RUNTIME_DEVICES = ("NVIDIA_VISIBLE_DEVICES", "HABANA_VISIBLE_DEVICES")
 """Read by the container runtime: they say what the container gets."""
 ALL_OF_HOST = "all cards of the host, whose number is not in this file"
 _EVERYTHING = ("all", "")
+MOST_DIGITS = 6
+"""Of a number of cards or copies that can be meant."""
 NOTHING = ("none", "void", "-1", "NoDevFiles")
 
 
@@ -27,7 +28,7 @@ def count(word: Maybe[str]) -> Maybe[int]:
     if isinstance(word, Unknown):
         return word
     text = word.value.strip()
-    if re.fullmatch(r"\d{1,6}", text):
+    if text.isdecimal() and len(text) <= MOST_DIGITS:
         return word.with_value(int(text))
     return Unknown(f"{text!r} is not a whole number", word.span, word.spelled)
 

@@ -13,13 +13,12 @@ from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
 
 KINDS = ("ResourceQuota", "NodePool", "ClusterQueue")
-_ANY = Pattern(r"\b(?:ResourceQuota|NodePool|ClusterQueue)\b")
 _GPU = Pattern(r"(?:(?:requests|limits)\.)?(?:nvidia|amd)\.com/gpu")
 
 
 def quota(document: Document) -> Maybe[int] | None:
     """The GPUs that the pods of a document may have together, by the first such object of its file; None without."""
-    if not document.source.holds(_ANY):
+    if not any(map(document.source.holds, KINDS)):
         return None
     own = text(document.root.get("metadata", "namespace")) if document.root is not None else ""
     for item in objects_of_file(document.source):

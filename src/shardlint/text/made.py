@@ -119,6 +119,16 @@ class _MadePage(Page):
             return _MadeScalar(node, self._page_of(node.source))
         return _wrapped(node, self._page_of(node.source)) if hasattr(node, "source") else super().wrap(node)
 
+    def below(self, node: Any, path: Iterable[str | int]) -> Node | None:
+        """Step by step, as what lies further down may be on another page."""
+        here = self.wrap(node)
+        for step in path:
+            node = here._page.child(here._node, step)
+            if node is None:
+                return None
+            here = here._page.wrap(node)
+        return here
+
     def _page_of(self, source: Source) -> Page:
         if source is self.source:
             return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterable, Iterator, KeysView
 from typing import Any
 
 from shardlint.findings import Duplicate, Located, Span, Unknown
@@ -83,11 +83,28 @@ class Page:
         """A wrapper of a composed node; all of one node are equal."""
         return _KINDS[node.id](node, self)
 
+    def child(self, node: Any, step: str | int) -> Any:
+        """The composed node under a key or at an index of another; None where nothing is written."""
+        if node.id == "mapping":
+            entry = self.entries(node).get(str(step))
+            return entry[1] if entry else None
+        if node.id == "sequence" and isinstance(step, int) and -len(node.value) <= step < len(node.value):
+            return node.value[step]
+        return None
+
+    def below(self, node: Any, path: Iterable[str | int]) -> Node | None:
+        """The wrapper of what stands at the end of a path: nothing before it is wrapped."""
+        for step in path:
+            node = self.child(node, step)
+            if node is None:
+                return None
+        return self.wrap(node)
+
     def entries(self, mapping: Any) -> dict[str, tuple[Any, Any]]:
         """Keys and values of a composed mapping by the key's text."""
         found = self._entries.get(id(mapping))
         if found is None:
-            found = self._entries[id(mapping)] = _merged(mapping)
+            found = self._entries[id(mapping)] = _entries_of(mapping)
         return found
 
     def masked(self, start: int, end: int) -> bool:
@@ -200,13 +217,7 @@ class Node:
 
     def get(self, *path: str | int) -> Node | None:
         """The node at a path of keys and indexes below this one; None where nothing is written."""
-        here: Node | None = self
-        for step in path:
-            here = here._child(step) if here is not None else None
-        return here
-
-    def _child(self, step: str | int) -> Node | None:
-        return None
+        return self._page.below(self._node, path)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.span.line}:{self.span.column} {self.spelled[:40]!r}>"
@@ -258,10 +269,6 @@ class Mapping(_Collection):
     def _entries(self) -> dict[str, tuple[Any, Any]]:
         return self._page.entries(self._node)
 
-    def _child(self, step: str | int) -> Node | None:
-        entry = self._entries().get(str(step))
-        return self._page.wrap(entry[1]) if entry else None
-
     def key(self, name: str) -> Scalar | None:
         """The key node itself, to point at."""
         entry = self._entries().get(name)
@@ -307,8 +314,20 @@ class Mapping(_Collection):
         return scalar
 
 
+def _entries_of(node: Any) -> dict[str, tuple[Any, Any]]:
+    """Entries by key, the last of several with one key."""
+    entries: dict[str, tuple[Any, Any]] = {}
+    for pair in node.value:
+        key = pair[0]
+        if key.tag == MERGE:
+            return _merged(node)
+        if key.id == "scalar":
+            entries[key.value] = pair
+    return entries
+
+
 def _merged(node: Any) -> dict[str, tuple[Any, Any]]:
-    """Entries by key. Sources of `<<` are visited once each, so neither cycles nor repetition cost anything."""
+    """The same with what `<<` adds. Its sources are visited once each: neither cycles nor repetition cost anything."""
     entries: dict[str, tuple[Any, Any]] = {}
     seen: set[int] = set()
     waiting = [node]
@@ -338,9 +357,6 @@ class Sequence(_Collection):
     """A sequence of nodes."""
 
     __slots__ = ()
-
-    def _child(self, step: str | int) -> Node | None:
-        return self[step] if isinstance(step, int) and -len(self) <= step < len(self) else None
 
     def __len__(self) -> int:
         return len(self._node.value)
@@ -453,13 +469,10 @@ def _walk(root: Any, *, scalars: bool = True) -> Iterator[Any]:
             continue
         seen.add(id(raw))
         yield raw
-        if raw.id == "mapping":
-            below = [node for pair in raw.value for node in pair]
-        elif raw.id == "sequence":
-            below = raw.value
-        else:
+        if raw.id == "scalar":
             continue
-        waiting += [node for node in reversed(below) if scalars or node.id != "scalar"]
+        below = raw.value if raw.id == "sequence" else [node for pair in raw.value for node in pair]
+        waiting += reversed(below if scalars else [node for node in below if node.id != "scalar"])
 
 
 __all__ = ["MASK", "Duplicate", "Mapping", "Node", "Page", "Scalar", "Sequence", "duplicates_below", "walk"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import posixpath
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -76,11 +78,10 @@ class Source:
 
     def _starts(self) -> list[int]:
         if not self._line_starts:  # filled on first use: most files are never asked
-            self._line_starts.append(0)
-            at = self.text.find("\n")
-            while at >= 0:
-                self._line_starts.append(at + 1)
-                at = self.text.find("\n", at + 1)
+            lengths = map(len, StringIO(self.text, newline="\n"))
+            self._line_starts = list(accumulate(lengths, initial=0))
+            if self.text and not self.text.endswith("\n"):
+                self._line_starts.pop()
         return self._line_starts
 
 
