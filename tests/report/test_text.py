@@ -53,6 +53,14 @@ def test_a_place_in_another_file_is_named_and_shown() -> None:
     assert " --> b.env:1:1\n1 | TP=6\n  | -- set here\n" in printed(Report(findings=(HEADS,)), texts)
 
 
+def test_advice_on_the_same_words_is_given_once() -> None:
+    again = HEADS._replace(code="SL102", rule="kv-heads")
+    elsewhere = again._replace(span=span(5, 19, 20))
+    assert printed(Report(findings=(HEADS, again))).count("= help: --tensor-parallel-size=4\n") == 1
+    assert "= help: as for the one before\n" in printed(Report(findings=(HEADS, again)))
+    assert printed(Report(findings=(HEADS, elsewhere))).count("= help: --tensor-parallel-size=4\n") == 2
+
+
 def test_nothing_found() -> None:
     files = (FileNote("a.yaml", "k8s-deployment", None),)
     assert printed(Report(files=files, deployments=(deployment(),))) == "nothing found in 1 deployment of 1 file"

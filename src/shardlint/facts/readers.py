@@ -315,8 +315,8 @@ def longest_context(reading: Reading) -> Maybe[float]:
     Lengths were corrected in repositories after their release, so a catalogue row does not tell.
     """
     if reading.catalogue_id:
-        why = f"the length of {reading.catalogue_id} in the catalogue may not be that of its newest config.json"
-        return Unknown(why, settle_by=f"shardlint models add {reading.catalogue_id}")
+        why = "the length of a model in the catalogue may not be that of its newest config.json"
+        return Unknown(why, settle_by="shardlint models add MODEL")  # said once for all models of a run
     stated = reading.written("model_max_length")
     own: Maybe[Any] = stated if stated is not None and stated.value else max_position_embeddings(reading)
     if isinstance(own, Unknown):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 CATALOGUE = "catalogue:"
 MOST_NAMES = 8  # in one line of what was not read or not checked; the JSON has them all
 
+SAME_ADVICE = "as for the one before"
+
 EFFECTS = {
     "refuses-at-start": "the engine refuses to start",
     "fails-while-loading": "the engine fails while it loads the model",
@@ -33,21 +35,29 @@ def check_text(report: Report, texts: Mapping[str, str], colour: bool) -> Iterat
         from shardlint.report.excerpt import Excerpts  # clean runs, the most common ones, do without
 
         excerpts = Excerpts(texts)
+        before = None
         for finding in report.findings:
-            yield from _finding(finding, excerpts, colour)
+            yield from _finding(finding, excerpts, colour, repeats=_same_advice(before, finding))
             yield ""
+            before = finding
     yield from _not_read(report.files, colour)
     yield from _not_checked(report.not_checked, colour)
     yield _summary(report, colour)
 
 
-def _finding(finding: Finding, excerpts: Excerpts, colour: bool) -> Iterator[str]:
+def _same_advice(before: Finding | None, finding: Finding) -> bool:
+    """Whether the one just told gave the same advice about the same words: several rules may refuse one size."""
+    return before is not None and len(finding.help) > 1 and (before.span, before.help) == (finding.span, finding.help)
+
+
+def _finding(finding: Finding, excerpts: Excerpts, colour: bool, *, repeats: bool) -> Iterator[str]:
     place = paint(f"{plain(finding.path)}:{finding.line}:{finding.column}", "strong", colour)
     label = paint(f"{finding.severity}[{finding.code} {finding.rule}]", finding.severity, colour)
     estimate = " (an estimate)" if finding.certainty == "estimate" else ""
     yield f"{place}: {label}: {plain(finding.message)}{estimate}"
 
-    frame = _Frame(finding, excerpts, colour)
+    shown = finding._replace(help=(SAME_ADVICE,)) if repeats else finding
+    frame = _Frame(shown, excerpts, colour)
     yield from frame.excerpts()
     yield from frame.remarks()
 
