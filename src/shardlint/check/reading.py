@@ -14,6 +14,7 @@ from shardlint.deployment import Deployment, Launch
 from shardlint.findings import Duplicate, FileNote, Located, Maybe, Problem
 from shardlint.findings.records import NamedTuple
 from shardlint.text import Document, Library, Node, Parsed, Source, comments, documents, duplicates_below
+from shardlint.text.documents import is_well_formed
 
 VALUES = "helm-values"
 """The form of values that say nothing of the chart that they are for."""
@@ -42,6 +43,8 @@ class FileReading(NamedTuple):
 
 def read_file(source: Source, library: Library, settings: Settings) -> FileReading:
     """All deployments of one file. A document that cannot be parsed leaves the others to be read."""
+    if not manifests.can_have_any(source, settings.registry.forms) and is_well_formed(source):
+        return _reading(source, (), (), library, settings)
     parsed = documents(source)
     if any(document.templated for document in parsed.documents):
         return _template(source, parsed, library, settings)

@@ -19,6 +19,7 @@ from shardlint.findings.records import NamedTuple
 from shardlint.manifests._index import Index, is_fallback
 from shardlint.manifests._objects import typed_objects
 from shardlint.text.documents import Document, kind_of
+from shardlint.text.heads import heads, kinds
 from shardlint.text.nodes import Mapping, Node
 from shardlint.text.source import ALL_GPUS, Fragment, Library, Source
 
@@ -81,6 +82,15 @@ def launches(document: Document, library: Library, among: Iterable[Form] | None 
         found.extend(_counted(item) for item in part if isinstance(item, Launch))
         problems.extend(item for item in part if isinstance(item, Problem))
     return Found(name, tuple(found), tuple(problems))
+
+
+def can_have_any(source: Source, among: Iterable[Form]) -> bool:
+    """Whether a form is to be asked of a document of a file; often its unindented lines tell already that none is."""
+    index, spoken_of = index_of(tuple(among)), kinds(source)
+    if not spoken_of or not index.kinds.isdisjoint(spoken_of):
+        return True
+    known = heads(source)
+    return known is None or any(index.of_root(((head.kind, head.version),), head.keys) for head in known)
 
 
 def _counted(launch: Launch) -> Launch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, KeysView
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ class Index:
         self._by_keys: list[tuple[frozenset[str], frozenset[str], int]] = []
         for place, form in enumerate(self._forms):
             self._enter(place, form)
+
+    @property
+    def kinds(self) -> KeysView[str]:
+        """Of the objects that a form may be asked for."""
+        return self._by_kind.keys()
 
     def _enter(self, place: int, form: Any) -> None:
         for language in getattr(form, "LANGUAGES", ()):

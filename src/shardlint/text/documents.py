@@ -98,6 +98,13 @@ def documents(source: Source) -> Parsed:
     return Parsed() if guessed and parsed.problems else parsed  # it was no YAML after all
 
 
+def is_well_formed(source: Source) -> bool:
+    """Whether a file of YAML parses without a problem, as far as that is cheap to tell."""
+    from shardlint.text import yaml
+
+    return yaml.is_well_formed(source.text)
+
+
 def _says_something(parsed: Parsed) -> bool:
     """Whether YAML makes more of a text than one long line of words."""
     return not parsed.problems and any(isinstance(document.root, Mapping) for document in parsed.documents)
