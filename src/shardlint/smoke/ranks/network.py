@@ -61,11 +61,14 @@ class Network:
                     self._groups[kind] = (tuple(group), made)
 
     def leave(self) -> None:
-        """Wait until everybody is done: who goes early closes connections that others still use."""
+        """Wait until everybody is done: who goes early closes connections that others still use.
+
+        The groups are left to the end of the process, which takes them along: taking them down by hand proves nothing,
+        and hangs now and then (gloo's of torch 2.6; NCCL's whose communicators a graph has used).
+        """
         self.check = "end"
         with self._waiting("barrier", "world", self.world):
             dist.barrier()
-        dist.destroy_process_group()
 
     def gather(self, kind: str, tensor: Tensor) -> list[Tensor]:
         """The tensors of all members in the order of the group; alone, one's own."""
