@@ -64,6 +64,7 @@ def test_objects_are_told_by_their_unindented_lines():
         "kind: Service\n--- {kind: Pod}\n",
         "kind: Service\nkind\n",
         "kind: Service\n\n  and more\n",
+        "kind: Service\n---\n- kind: Pod\n",
         "kind: Service\nmore: a\u2028kind: Pod\n",
     ],
 )

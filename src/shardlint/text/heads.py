@@ -44,6 +44,8 @@ def heads(source: Source) -> list[Head] | None:
     key = ""
     for line in text.split("\n"):
         first = line[:1]
+        if first in ("", "#"):
+            continue
         if first in (" ", "\t"):
             if key in ("", "kind", "apiVersion") and line.lstrip()[:1] not in ("", "#"):
                 return None
@@ -51,7 +53,7 @@ def heads(source: Source) -> list[Head] | None:
             key = ""
             if documents[-1]:
                 documents.append({})
-        elif first not in ("", "#") and (first != "-" or documents[-1].get(key) or not line.startswith("- ")):
+        elif not (line.startswith("- ") and documents[-1].get(key) == ""):  # the entries of a list may not be indented
             match = _KEY.fullmatch(line)
             if match is None or match[1] in documents[-1]:
                 return None
