@@ -8,7 +8,7 @@ the objects `deployment`, `engine`, `geometry`, `layout` and `legal`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from shardlint import engines
@@ -420,6 +420,7 @@ class FileFacts:
         return getattr(self, name)
 
 
+@cache
 def names_asked(function: Callable[..., Any]) -> tuple[Sequence[str], int]:
     """The parameters of a judge or applies function, and how many of them, from the first, must be known."""
     code = function.__code__

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shardlint.check.layouts import CACHE_FIELDS, LARGEST_BLOCK
+from shardlint.check.layouts import CACHE_FIELDS, LARGEST_BLOCK, MOST_RANKS_SHARED
+from shardlint.check.sharing import Same
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout
 from shardlint.layout.memory import MOST_BYTES, MOST_TOKENS, Memory, Options, memory
@@ -53,7 +54,12 @@ def memory_of(facts: DeploymentFacts, layout: Layout | Unknown | None = None) ->
         return cards
     if isinstance(options, Unknown):
         return options
-    found = memory(layout, facts.geometry, cards.value, options)
+
+    def worked_out() -> Memory | Unknown:
+        return memory(layout, facts.geometry, cards.value, options)
+
+    shared = layout.sizes.world_size <= MOST_RANKS_SHARED  # a larger layout is no other deployment's
+    found = facts.once(worked_out, Same(layout), cards.value, options) if shared else worked_out()
     return found if isinstance(found, Unknown) else Located(found, origin="derived", source="measured start-ups")
 
 

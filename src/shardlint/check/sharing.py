@@ -11,6 +11,21 @@ MOST_KEPT = 1024
 """Results: a dozen models at some sizes make a few hundred, and a file of thousands of commands can make any number."""
 
 
+class Same:
+    """A part of a key that is equal to nothing but what is made of the same object, which it keeps."""
+
+    __slots__ = ("_it",)
+
+    def __init__(self, it: object) -> None:
+        self._it = it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._it is other._it
+
+    def __hash__(self) -> int:
+        return id(self._it)
+
+
 class Shared:
     """Results by what they were worked out from: a manifest and its overlays ask the same of the same model."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from shardlint.check.facts import DeploymentFacts
@@ -10,7 +11,7 @@ from shardlint.check.judging import said_of
 from shardlint.check.settings import Settings
 from shardlint.check.sharing import Shared
 from shardlint.deployment import Deployment
-from shardlint.findings import Finding, Located, NotChecked
+from shardlint.findings import Finding, Located, NotChecked, Rule
 from shardlint.findings.records import NamedTuple
 from shardlint.text import Library
 
@@ -33,7 +34,10 @@ class Trial:
         self._library = library
         self._settings = settings
         self._shared = Shared() if shared is None else shared
-        self._rules = [rule for rule in settings.registry.rules if settings.wants(rule)]
+
+    @cached_property
+    def _rules(self) -> list[Rule]:
+        return [rule for rule in self._settings.registry.rules if self._settings.wants(rule)]
 
     def facts(self, knobs: Mapping[str, Any]) -> DeploymentFacts:
         """The facts of the deployment with other values of some knobs; None leaves a knob unwritten."""

@@ -30,8 +30,7 @@ class Told:
     def __init__(self, look_up: LookUp, environment: Mapping[str, Maybe[str]], stand_ins: Mapping[str, str]) -> None:
         self._look_up = look_up
         self._environment = environment
-        self._variables = stand_ins
-        self._stand_ins = tuple(f"{variable}=" for variable in stand_ins)
+        self._stand_ins = stand_ins
 
     def also(self, **values: Maybe[Any]) -> Told:
         """The same, and what a rule has worked out of it, by the names that its conditions have for that."""
@@ -39,7 +38,7 @@ class Told:
         def look_up(name: str) -> Maybe[Any] | None:
             return values[name] if name in values else self._look_up(name)
 
-        return Told(look_up, self._environment, self._variables)
+        return Told(look_up, self._environment, self._stand_ins)
 
     def __getattr__(self, name: str) -> Any:
         found = self.located(name)
@@ -55,7 +54,7 @@ class Told:
     def flag(self, name: str) -> Any:
         """The value of a flag as written on the command line, whatever a variable says that stands in for it."""
         found = self.located(name)
-        if found is None or found.spelled.startswith(self._stand_ins):
+        if found is None or found.spelled.startswith(tuple(f"{variable}=" for variable in self._stand_ins)):
             return None
         return found.value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from shardlint.facts.hardware import Accelerator
@@ -40,6 +40,11 @@ def find(text: str, more: Sequence[Accelerator] = ()) -> tuple[Accelerator, ...]
     `more` are cards beside those of the table; one of them that bears the name is meant.  Names with `|` between them
     are alternatives, all of which have to be known.
     """
+    return _found(text, tuple(more))
+
+
+@lru_cache(maxsize=256)
+def _found(text: str, more: tuple[Accelerator, ...]) -> tuple[Accelerator, ...]:
     if "|" in text:
         meant = [find(name, more) for name in text.split("|")]
         return tuple(dict.fromkeys(card for cards in meant for card in cards)) if all(meant) else ()

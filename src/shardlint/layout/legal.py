@@ -32,7 +32,8 @@ class Legal:
     """Answers which values of a degree would do, for one model, one engine and what is known of the hardware.
 
     `gpus` is the number that the whole instance may use, and where it is None the model alone bounds the values;
-    `capability` is the CUDA compute capability of the card, where it is known.  Every value is tried once.
+    `capability` is the CUDA compute capability of the card, where it is known.  Every value is tried
+    once.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Legal:
         self.gpus = gpus
         self.capability = capability
         self._tried: dict[Sizes, Uneven | None] = {}
+        self._values: dict[Degree, tuple[int, ...]] = {}
 
     @property
     def basis(self) -> str:
@@ -52,7 +54,10 @@ class Legal:
 
     def values(self, degree: Degree) -> tuple[int, ...]:
         """All legal values, ascending; empty where not even 1 fits the GPUs beside the other degrees."""
-        return tuple(value for value in range(1, self.most(degree) + 1) if self.fits(degree, value))
+        if degree not in self._values:
+            tried = range(1, self.most(degree) + 1)
+            self._values[degree] = tuple(value for value in tried if self.fits(degree, value))
+        return self._values[degree]
 
     def nearest(self, degree: Degree, value: int) -> tuple[int, ...]:
         """All legal values, the nearest to `value` first, of two equally near ones the larger first."""

@@ -22,11 +22,11 @@ class Estimate(NamedTuple):
 
     def scaled(self, by: float) -> Estimate:
         """All three times a number that is not negative."""
-        return Estimate(*(value * by for value in self))
+        return Estimate(self.low * by, self.likely * by, self.high * by)
 
     def plus(self, other: Estimate) -> Estimate:
         """Both together."""
-        return Estimate(*(mine + its for mine, its in zip(self, other, strict=True)))
+        return Estimate(self.low + other.low, self.likely + other.likely, self.high + other.high)
 
     def minus(self, other: Estimate) -> Estimate:
         """What is left: the least where the other is high."""
