@@ -69,7 +69,13 @@ class Legal:
 
     def fault(self, degree: Degree, value: int) -> Uneven | None:
         """The first piece that does not come out even with this value: None where it is legal."""
-        sizes = self.sizes.with_degree(degree, value)
+        return self._fault_of(self.sizes.with_degree(degree, value))
+
+    def allows(self, sizes: Sizes) -> bool:
+        """Whether every piece comes out even with other sizes altogether; the GPUs are not asked."""
+        return self._fault_of(sizes) is None
+
+    def _fault_of(self, sizes: Sizes) -> Uneven | None:
         if sizes not in self._tried:
             self._tried[sizes] = first_uneven_piece(sizes, self.pieces.rows, self.cutting, self.capability)
         return self._tried[sizes]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from shardlint.findings import Located, Problem
-from shardlint.layout import Degree, Legal, Split, Uneven
+from shardlint.layout import Degree, Legal, Sizes, Split, Uneven
 from shardlint.rules._words import FLAGS, respelled_all
 
 MOST_NAMED = 3
@@ -55,14 +55,24 @@ def sum_of(split: Split) -> str:
 
 def advice(splits: Sequence[tuple[str, Split]], legal: Legal | None, size: Located[int]) -> tuple[str, ...]:
     """Whole experts where that settles it, and the nearest sizes that split no block."""
-    whole = all(one.dimension == "width" and one.elements * one.over % one.block == 0 for _, one in splits)
-    experts = (f"{FLAGS['tensor_parallel_size']} {size.value} --enable-expert-parallel",) if whole else ()
-    return (*experts, *_sizes_without_makeshift(legal, size))
-
-
-def _sizes_without_makeshift(legal: Legal | None, size: Located[int]) -> tuple[str, ...]:
     if legal is None:
         return ()
+    whole = any(one.dimension == "width" and one.elements * one.over % one.block == 0 for _, one in splits)
+    return (*(_with_whole_experts(legal.sizes, legal) if whole else ()), *_sizes_without_makeshift(legal, size))
+
+
+def _with_whole_experts(sizes: Sizes, legal: Legal) -> Iterator[str]:
+    """Whole experts on the same ranks, or, where these split the blocks of other layers too, on as many replicas."""
+    ranks = sizes.tensor_parallel_size * sizes.data_parallel_size
+    whole = sizes._replace(enable_expert_parallel=True)
+    if legal.allows(whole):
+        yield f"{FLAGS['tensor_parallel_size']} {sizes.tensor_parallel_size} --enable-expert-parallel"
+    elif legal.allows(whole._replace(tensor_parallel_size=1, data_parallel_size=ranks)):
+        replicas = f"{FLAGS['tensor_parallel_size']} 1 {FLAGS['data_parallel_size']} {ranks}"
+        yield f"{replicas} --enable-expert-parallel"
+
+
+def _sizes_without_makeshift(legal: Legal, size: Located[int]) -> tuple[str, ...]:
     degree: Degree = "tensor_parallel_size"
     even = (value for value in legal.nearest(degree, size.value) if not legal.makeshifts(degree, value))
     return respelled_all(size, tuple(islice(even, MOST_NAMED)), degree)
