@@ -10,7 +10,7 @@ from shardlint.deployment.spelling import respelled as respelled
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located
-from shardlint.layout import Legal
+from shardlint.layout import Legal, Uneven
 
 GIB = 2**30
 KIB = 2**10
@@ -46,6 +46,11 @@ def kib(number: float) -> str:
 def respelled_all(size: Located[Any] | None, values: Sequence[int], degree: str, most: int = 3) -> tuple[str, ...]:
     """The first few of the values, each as `respelled` gives it."""
     return tuple(respelled(size, value, degree) for value in values[:most])
+
+
+def heads_do_not_divide(pieces: Iterable[Uneven]) -> bool:
+    """Whether heads of any kind are among the pieces: other widths, uneven for the same reason, are not told too."""
+    return any(piece.piece in ("query_head", "vision_head", "state_head", "state_group") for piece in pieces)
 
 
 def product(*sizes: tuple[str, int]) -> str:

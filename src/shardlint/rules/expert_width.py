@@ -8,7 +8,7 @@ from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Layout, Legal
-from shardlint.rules._words import named, product, tensor_advice
+from shardlint.rules._words import heads_do_not_divide, named, product, tensor_advice
 
 
 def judge(
@@ -21,9 +21,9 @@ def judge(
     pipeline_parallel_size: Located[int] | None = None,
 ) -> Iterator[Problem]:
     piece = next((piece for piece in layout.uneven if piece.piece == "expert_width"), None)
-    if piece is None:
-        return
     sizes = layout.sizes
+    if piece is None or (piece.ways == sizes.tensor_parallel_size and heads_do_not_divide(layout.uneven)):
+        return
     degrees = [
         ("DP", sizes.data_parallel_size),
         ("PP", sizes.pipeline_parallel_size),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
-from shardlint.layout import Layout, Legal, Uneven
-from shardlint.rules._words import named, tensor_advice
+from shardlint.layout import Layout, Legal
+from shardlint.rules._words import heads_do_not_divide, named, tensor_advice
 
 WIDTHS = {"column": "outputs", "row": "inputs"}
 
@@ -25,7 +25,7 @@ def judge(
     legal: Legal | None = None,
 ) -> Iterator[Problem]:
     widths = [piece for piece in layout.uneven if piece.piece in WIDTHS]
-    if not widths or any(_is_told_by_others(piece) for piece in layout.uneven):
+    if not widths or heads_do_not_divide(layout.uneven):
         return
     tp = tensor_parallel_size.value
     what = ", ".join(f"{piece.row} ({piece.count} {WIDTHS[piece.piece]})" for piece in widths)
@@ -36,11 +36,6 @@ def judge(
         sum="; ".join(f"{piece.count} {WIDTHS[piece.piece]} % {tp} = {piece.count % tp}" for piece in widths),
         help=tensor_advice(legal, tensor_parallel_size),
     )
-
-
-def _is_told_by_others(piece: Uneven) -> bool:
-    """Heads that do not divide make the projections beside them uneven too."""
-    return piece.piece in ("query_head", "vision_head", "state_head", "state_group")
 
 
 RULE = Rule(
