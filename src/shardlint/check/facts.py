@@ -59,11 +59,17 @@ class DeploymentFacts:
 
     def answer(self, name: str) -> Any:
         """The fact of that name; AttributeError for a name that no table has, which is the rule's own fault."""
-        if name in DERIVED:
+        answers = self._answers
+        if name in answers:
+            return answers[name]
+        if name in MADE_ANEW:
             return getattr(self, name)
-        if name not in self._answers:
-            self._answers[name] = self._knob(name) if name in KNOBS else self._of_geometry(name)
-        return self._answers[name]
+        if name in DERIVED:
+            found = getattr(self, name)
+        else:
+            found = self._knob(name) if name in KNOBS else self._of_geometry(name)
+        answers[name] = found
+        return found
 
     def knob(self, name: str) -> Maybe[Any] | None:
         """A knob as the engine will have it: written, else possibly in an open word, else the default."""
@@ -71,7 +77,7 @@ class DeploymentFacts:
         return answer
 
     @property
-    def told(self) -> Told:  # kept, it would point back to these facts, and wait for the garbage collector
+    def told(self) -> Told:
         """All knobs, flags and facts by name, for conditions that ask for one after the other."""
         return Told(self._option, self.deployment.env, self.engine.environment)
 
@@ -406,6 +412,8 @@ class DeploymentFacts:
 DERIVED = frozenset(
     name for name, value in vars(DeploymentFacts).items() if isinstance(value, (property, cached_property))
 ) | {"deployment", "engine"}
+MADE_ANEW = frozenset({"told", "memory_at"})
+"""Kept, they would point back to the facts that keep them, and wait for the garbage collector."""
 
 
 class FileFacts:
@@ -421,8 +429,7 @@ class FileFacts:
 
 
 @cache
-def names_asked(function: Callable[..., Any]) -> tuple[Sequence[str], int]:
-    """The parameters of a judge or applies function, and how many of them, from the first, must be known."""
+def parameters(function: Callable[..., Any]) -> tuple[Sequence[str], Sequence[Any]]:
+    """The parameters of a judge or applies function, and the defaults of those, the last ones, that may be missing."""
     code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    return names, len(names) - len(function.__defaults__ or ())
+    return code.co_varnames[: code.co_argcount], function.__defaults__ or ()

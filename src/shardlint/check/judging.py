@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from shardlint.check.facts import DeploymentFacts, names_asked
+from shardlint.check.facts import DeploymentFacts, parameters
 from shardlint.deployment import Deployment, NotTold
 from shardlint.findings import Finding, Located, NotChecked, Problem, Related, Rule, Span, Undecided, Unknown
+from shardlint.findings.records import NamedTuple
 
 
 class RuleFailed(Exception):
@@ -23,12 +24,16 @@ class Facts(Protocol):
     def answer(self, name: str) -> Any: ...
 
 
-class Missing(Exception):
+class Missing(NamedTuple):
     """A fact that a rule needs is not there: unknown, or (`unknown` None) simply not written."""
 
-    def __init__(self, name: str, unknown: Unknown | None) -> None:
-        self.name = name
-        self.unknown = unknown
+    name: str
+    unknown: Unknown | None
+
+    @property
+    def said(self) -> Sequence[Undecided]:
+        """What that leaves undecided."""
+        return () if self.unknown is None else (Undecided(self.name, self.unknown),)
 
 
 def is_about(rule: Rule, facts: DeploymentFacts) -> bool:
@@ -47,26 +52,34 @@ def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rul
     place = fallback_place(deployment)
     for rule in wanted:
         if is_about(rule, facts):
-            yield from judge(rule, facts, place, deployment.name)
+            for said in _said(rule, facts):
+                yield _placed(rule, said, place, deployment.name)
 
 
 def judge(rule: Rule, facts: Facts, fallback: Span, deployment: str = "") -> Iterator[Finding | NotChecked]:
     """The findings of one rule on one deployment, or why it did not run."""
-    for said in _said(rule, facts):
-        if isinstance(said, Problem):
-            yield _finding(rule, said, fallback, deployment)
-        else:
-            unknown = said.unknown
-            yield NotChecked(deployment, rule.name, said.missing, unknown.reason, unknown.settle_by, fallback.path)
+    return (_placed(rule, said, fallback, deployment) for said in _said(rule, facts))
 
 
-def _said(rule: Rule, facts: Facts) -> Iterable[Problem | Undecided]:
+def _placed(rule: Rule, said: Problem | Undecided, fallback: Span, deployment: str) -> Finding | NotChecked:
+    if isinstance(said, Problem):
+        return _finding(rule, said, fallback, deployment)
+    unknown = said.unknown
+    return NotChecked(deployment, rule.name, said.missing, unknown.reason, unknown.settle_by, fallback.path)
+
+
+def _said(rule: Rule, facts: Facts) -> Sequence[Problem | Undecided]:
     try:
-        if rule.applies is not None and not _ask(rule.applies, facts):
-            return ()
-        return tuple(map(_checked, _ask(rule.judge, facts)))
-    except Missing as missing:
-        return () if missing.unknown is None else (Undecided(missing.name, missing.unknown),)
+        if rule.applies is not None:
+            wanted = _arguments(rule.applies, facts)
+            if isinstance(wanted, Missing):
+                return wanted.said
+            if not rule.applies(*wanted):
+                return ()
+        arguments = _arguments(rule.judge, facts)
+        if isinstance(arguments, Missing):
+            return arguments.said
+        return [_checked(said) for said in rule.judge(*arguments)]
     except NotTold as missing:
         return (Undecided(missing.name, missing.unknown),)
     except (Exception, SystemExit) as cause:  # sys.exit() in a plugin's rule is no verdict
@@ -79,17 +92,20 @@ def _checked(said: Any) -> Problem | Undecided:
     return said
 
 
-def _ask(function: Callable[..., Any], facts: Facts) -> Any:
-    names, required = names_asked(function)
-    arguments: dict[str, Any] = {}
+def _arguments(function: Callable[..., Any], facts: Facts) -> list[Any] | Missing:
+    """What a function of a rule asks for, in the order of its parameters, up to the first that it cannot do without."""
+    names, defaults = parameters(function)
+    required = len(names) - len(defaults)
+    answer = facts.answer
+    arguments: list[Any] = []
     for place, name in enumerate(names):
-        value = facts.answer(name)
+        value = answer(name)
         if value is None or isinstance(value, Unknown):
             if place < required:
-                raise Missing(name, value)
-            continue
-        arguments[name] = value
-    return function(**arguments)
+                return Missing(name, value)
+            value = defaults[place - required]
+        arguments.append(value)
+    return arguments
 
 
 def fallback_place(deployment: Deployment) -> Span:

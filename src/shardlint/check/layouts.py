@@ -30,6 +30,7 @@ SIZES = (
     "num_redundant_experts",
     "mm_encoder_tp_mode",
     "language_model_only",
+    "engram_cpu_offload",
     "all2all_backend",
     "pp_layer_partition",
     "nnodes",
