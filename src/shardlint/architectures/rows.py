@@ -89,6 +89,9 @@ class Row(NamedTuple):
     """Set on one row of every layer that attends with a cache: some methods add scales to each of these."""
     renormalised: bool = False
     """Of experts: the router renormalises its top-k or is a sigmoid, which lets some cards take a padded kernel."""
+    side_table: bool = False
+    """A table of embeddings beside that of the words, which the engine keeps in the host's memory unless told not to,
+    and which few methods of quantisation know."""
     whole_if_packed_by: tuple[str, ...] = ()
     """Methods under which a class does not cut a row that it cuts otherwise: "awq", "gptq"."""
     scheme: Scheme | None = None
@@ -115,6 +118,8 @@ class CacheRow(NamedTuple):
     element: CacheElement = "cache"
     tokens: int = 1
     """Tokens that share the elements, where a page is padded as a whole."""
+    with_towers: bool = False
+    """Kept only where the towers of a multimodal model are built."""
 
 
 StateElement = Literal["model", "float32"]
@@ -147,6 +152,15 @@ class Unlike(NamedTuple):
     why: str
 
 
+class Demand(NamedTuple):
+    """What the class wants of a layout: one pipeline stage, or the cache of each sequence on one rank."""
+
+    kind: Literal["single_stage", "no_decode_context_parallel"]
+    why: str
+    with_sequence_parallel: bool = False
+    """Only where MoE layers are sequence-parallel."""
+
+
 class Rows(NamedTuple):
     """All rows of one model. `layers` is the number of decoder layers that pipeline stages are made of.
 
@@ -167,6 +181,7 @@ class Rows(NamedTuple):
     states: tuple[StateRow, ...] = ()
     first_stage_layers: int = 0
     """Layers that the first of several pipeline stages has to hold, because what the tower hands them stays there."""
+    demands: tuple[Demand, ...] = ()
     ties_on_one_stage: bool = False
     """Whether the class joins head and embedding on every stage, and fails on those that build no head."""
     unlike_checkpoint: tuple[Unlike, ...] = ()

@@ -34,6 +34,7 @@ KNOBS: dict[str, Knob] = {
         Knob("num_redundant_experts", "int"),
         Knob("mm_encoder_tp_mode", "str"),
         Knob("language_model_only", "bool"),
+        Knob("engram_cpu_offload", "bool"),
         Knob("all2all_backend", "str"),
         Knob("nnodes", "int"),
         Knob("node_rank", "int"),

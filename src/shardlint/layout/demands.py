@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from shardlint.architectures.rows import Row, Rows
@@ -10,7 +10,7 @@ from shardlint.findings.records import NamedTuple
 from shardlint.layout.sizes import Sizes
 from shardlint.layout.stages import Layers
 
-DemandKind = Literal["first_stage", "one_stage", "balanced_experts"]
+DemandKind = Literal["first_stage", "one_stage", "balanced_experts", "single_stage", "no_decode_context_parallel"]
 
 
 class Unmet(NamedTuple):
@@ -27,7 +27,16 @@ class Unmet(NamedTuple):
 def unmet_demands(rows: Rows, sizes: Sizes, stages: Sequence[Layers]) -> tuple[Unmet, ...]:
     """Everything that the class demands and the layout does not give."""
     found = (_first_stage(rows, stages), _one_stage(rows, sizes), _balanced_experts(rows, sizes))
-    return tuple(unmet for unmet in found if unmet is not None)
+    return (*(unmet for unmet in found if unmet is not None), *_stated(rows, sizes))
+
+
+def _stated(rows: Rows, sizes: Sizes) -> Iterator[Unmet]:
+    """Those that the family states as they are."""
+    for demand in rows.demands:
+        single = demand.kind == "single_stage"
+        degree = sizes.pipeline_parallel_size if single else sizes.decode_context_parallel_size
+        if degree > 1 and (sizes.sequence_parallel_experts or not demand.with_sequence_parallel):
+            yield Unmet(demand.kind, demand.why)
 
 
 def _first_stage(rows: Rows, stages: Sequence[Layers]) -> Unmet | None:

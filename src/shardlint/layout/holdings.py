@@ -36,7 +36,7 @@ class Holdings:
         self.quantised_bits = quantised_bits
         self.cache_element_bytes = cache_element_bytes
         self.ranks_per_token = ranks_per_token
-        self._weights = rows_in_use(division, rows.weights)
+        self._weights = tuple(row for row in rows_in_use(division, rows.weights) if not division.is_on_host(row))
         self._expert_counts = tuple(dict.fromkeys(r.experts for r in self._weights if r.experts.piece == "expert"))
         self._stage_bytes: dict[int, int | None] = {}
         self._expert_bytes: dict[tuple[int, tuple[int | None, ...]], int | None] = {}
@@ -56,6 +56,8 @@ class Holdings:
         """The caches of the layers of this stage."""
         shares = []
         for row in self.rows.caches:
+            if row.with_towers and not self.division.towers:
+                continue
             elements, element_bytes = self.division.cache_elements(row), self._cache_element_bytes(row)
             layers = layers_between(row.layers, self.stages[stage])
             if elements is None or element_bytes is None:

@@ -75,6 +75,8 @@ class Division(NamedTuple):
     kernels: Kernels = UNKNOWN_KERNELS
     towers: bool = True
     """Whether the towers of a multimodal model are built."""
+    tables_on_host: bool = True
+    """Whether tables of embeddings beside that of the words lie in the host's memory."""
     world: int = 1
     """All ranks, those of other stages too."""
 
@@ -92,8 +94,13 @@ class Division(NamedTuple):
             _whole_towers(sizes, rows),
             cutting.kernels(capability),
             not sizes.language_model_only,
+            sizes.engram_cpu_offload,
             sizes.world_size,
         )
+
+    def is_on_host(self, row: Row) -> bool:
+        """Whether a row takes none of the GPU's memory."""
+        return row.side_table and self.tables_on_host
 
     def ways(self, piece: Piece) -> int:
         """Over how many ranks pieces of this kind are spread."""

@@ -43,6 +43,8 @@ class Sizes(NamedTuple):
     """How towers are split: by their weights, or not at all (`data`)."""
     language_model_only: bool = False
     """Without the towers of a multimodal model."""
+    engram_cpu_offload: bool = True
+    """Whether tables of embeddings of word groups stay in the host's memory."""
     all2all_backend: str | None = None
     """How tokens reach the ranks of their experts; None for the engine's own choice."""
 

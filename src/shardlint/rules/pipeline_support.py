@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located, Problem, Rule
-from shardlint.layout import Legal
+from shardlint.layout import Layout, Legal
 from shardlint.rules._words import FLAGS, named, respelled
 
 
@@ -23,14 +23,19 @@ def judge(
     engine_version: Located[Version],
     tensor_parallel_size: Located[int],
     legal: Legal | None = None,
+    layout: Layout | None = None,
 ) -> Iterator[Problem]:
-    if supports_pp.value:
+    unmet = layout.unmet if layout is not None else ()
+    why = next((demand.reason for demand in unmet if demand.kind == "single_stage"), None)
+    if supports_pp.value and why is None:
         return
+    size = pipeline_parallel_size.value
+    missing = "no pipeline parallelism" if why is None else f"no pipeline parallelism for this model ({why})"
     yield Problem(
         at=pipeline_parallel_size,
-        message=f"{architecture.value} has no pipeline parallelism, so {named(engine, engine_version)} refuses to "
-        f"start with a pipeline parallel size of {pipeline_parallel_size.value}",
-        sum=f"PP {pipeline_parallel_size.value} > 1 and {architecture.value} is not SupportsPP",
+        message=f"{architecture.value} has {missing}, so {named(engine, engine_version)} refuses to start with a "
+        f"pipeline parallel size of {size}",
+        sum=f"PP {size} > 1" if why else f"PP {size} > 1 and {architecture.value} is not SupportsPP",
         help=tuple(_advice(pipeline_parallel_size, tensor_parallel_size, architecture, engine, engine_version, legal)),
         related=((architecture, f"the model class {architecture.value}"),),
     )

@@ -36,7 +36,7 @@ def qwen3_next(model: Model) -> Rows:
     """Qwen3-Next: three gated delta nets to each layer that attends, experts in most layers."""
     moe = qwen_sparse_layers(model)
     dense_layers = tuple(layer for layer in model.layers if layer not in frozenset(moe))
-    rows = _gated_experts_beside_a_shared_one(model, moe)
+    rows = gated_experts_beside_a_shared_one(model, moe)
     if dense_layers:
         rows = (*rows, *gated(MLP, model.hidden_size, model.number("intermediate_size"), dense_layers))
     return _delta_hybrid(model, rows, EndStages("each", "each", "last"), in_one_piece=True)
@@ -50,7 +50,7 @@ def qwen3_5(model: Model) -> Rows:
 
 def qwen3_5_moe(model: Model) -> Rows:
     """Qwen3.5 with experts in every layer."""
-    rows = _gated_experts_beside_a_shared_one(model, model.layers)
+    rows = gated_experts_beside_a_shared_one(model, model.layers)
     return _delta_hybrid(model, rows, EndStages("each", "last", "last"), in_one_piece=False)
 
 
@@ -60,13 +60,7 @@ def _delta_hybrid(model: Model, feed_forward: Sequence[Row], stages: EndStages, 
         raise Missing(f"{model.geometry.model_id} scales its layers, which is not described")
     attends = listed(model, "full_attention", _each(model, model.odd_number("full_attention_interval", 4)))
     recurs = others(model, attends)
-    net = DeltaHeads(
-        model.odd_number("linear_num_key_heads"),
-        model.odd_number("linear_key_head_dim"),
-        model.odd_number("linear_num_value_heads"),
-        model.odd_number("linear_value_head_dim"),
-        model.odd_number("linear_conv_kernel_dim"),
-    )
+    net = delta_heads(model)
     heads = Heads(model.heads, model.kv_heads, model.head_dim, model.flag("attn_output_gate", default=True))
     bias = model.flag("qkv_bias")
     weights = (
@@ -76,10 +70,22 @@ def _delta_hybrid(model: Model, feed_forward: Sequence[Row], stages: EndStages, 
         *layer_norms(BEFORE_THE_BLOCKS, model.hidden_size, model.layers),
         *ends(model, stages=stages),
     )
-    return hybrid(model, weights, attends, (delta_state(net, recurs, _element(model, "mamba_ssm_dtype")),))
+    return hybrid(model, weights, attends, (delta_state(net, recurs, state_element(model, "mamba_ssm_dtype")),))
 
 
-def _gated_experts_beside_a_shared_one(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
+def delta_heads(model: Model) -> DeltaHeads:
+    """The heads of the model's gated delta nets."""
+    return DeltaHeads(
+        model.odd_number("linear_num_key_heads"),
+        model.odd_number("linear_key_head_dim"),
+        model.odd_number("linear_num_value_heads"),
+        model.odd_number("linear_value_head_dim"),
+        model.odd_number("linear_conv_kernel_dim"),
+    )
+
+
+def gated_experts_beside_a_shared_one(model: Model, moe: Sequence[int]) -> tuple[Row, ...]:
+    """Qwen's experts, and one for every token that has a gate of its own."""
     hidden, experts = model.hidden_size, model.number("num_experts")
     width, of_experts = model.odd_number("shared_expert_intermediate_size"), model.number("moe_intermediate_size")
     norms = model.flag("norm_topk_prob", default=True)
@@ -116,7 +122,7 @@ def nemotron_h(model: Model) -> Rows:
         norm(f"{LAYERS}.norm", hidden, model.layers),
         *ends(model, stages=EACH_STAGE, norm_name="model.norm_f"),
     )
-    element = _element(model, "mamba_ssm_cache_dtype", "float32")
+    element = state_element(model, "mamba_ssm_cache_dtype", "float32")
     rows = hybrid(model, weights, attends, (mamba2_state(mixer, recurs, element),))
     return rows._replace(renames=(("backbone", "model"),))
 
@@ -254,7 +260,7 @@ def hybrid(model: Model, weights: Sequence[Row], attends: Sequence[int], states:
     )
 
 
-def _element(model: Model, key: str, default: str = "") -> StateElement:
+def state_element(model: Model, key: str, default: str = "") -> StateElement:
     """The type of a state's elements, as a key of the config asks for it."""
     return "float32" if model.odd(key, default) == "float32" else "model"
 

@@ -23,6 +23,7 @@ from shardlint.architectures.quantisation.methods import (
 from shardlint.architectures.quantisation.modules import Method, Module
 from shardlint.architectures.rows import ElementType, Extent, Row, Rows
 from shardlint.architectures.schemes import Scheme
+from shardlint.architectures.tables import stored_table
 from shardlint.facts import Geometry
 from shardlint.findings import Unknown
 
@@ -94,6 +95,8 @@ def _stored(row: Row, method: Method) -> Iterator[Row]:
     """A row, in parts where its layers are not stored alike, and what the method keeps beside an attention."""
     if not row.quantisable or row.element_type != "model":
         yield row
+    elif row.side_table:
+        yield from stored_table(row, method.table_scheme_of(_module(row, row.layers[0])))
     elif row.stage != "layer":
         yield row._replace(scheme=method.scheme_of(_module(row, 0)))
     else:

@@ -57,7 +57,12 @@ def fp8(config: Mapping[str, Any], renames: Renames) -> Method:
             return fp8_blocks(*blocks, experts=experts, lenient=True)
         return eight_bits("fp8", per_channel=False, static_input=static, experts=experts)
 
-    return Method(scheme_of, {"grouped": FOUR_SCALES})
+    def table_scheme_of(module: Module) -> Scheme | None:
+        part = f"{module.name}.shard_"
+        left = module.name in ignored or any(name.startswith(part) for name in ignored)
+        return None if left else eight_bits("fp8", per_channel=False, experts=False)
+
+    return Method(scheme_of, {"grouped": FOUR_SCALES}, table_scheme_of)
 
 
 def _is_left_by_fp8(module: Module, ignored: Sequence[str]) -> bool:

@@ -38,6 +38,8 @@ class Method(NamedTuple):
 
     scheme_of: Callable[[Module], Scheme | None]
     scalars: Mapping[AttentionKind, Mapping[ElementType, int]]
+    table_scheme_of: Callable[[Module], Scheme | None] = lambda module: None
+    """The same of a table of embeddings beside that of the words, which most methods leave alone."""
 
 
 def strings(value: Any) -> list[str]:

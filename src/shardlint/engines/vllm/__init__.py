@@ -50,7 +50,10 @@ ENGINES = (
             "VLLM_DP_SIZE": "data_parallel_size",
             "VLLM_DP_RANK": "data_parallel_rank",
         },
-        object_knobs={"--eplb-config": {"num_redundant_experts": "num_redundant_experts"}},
+        object_knobs={
+            "--eplb-config": {"num_redundant_experts": "num_redundant_experts"},
+            "--engram-config": {"cpu_offload": "engram_cpu_offload"},
+        },
         file_flags=("--config",),
         handed_over_by=frozenset({"--omni"}),
         cut=cutting,
