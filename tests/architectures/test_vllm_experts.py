@@ -1,6 +1,7 @@
-"""Models with experts and with latent attention as vLLM 0.33.0 itself built them, to the byte.
+"""Models as vLLM 0.33.0 itself built them, to the byte.
 
-Each line of `experts_of_vllm.jsonl` holds the keys of a config that its family reads, the sizes, and per rank
+`experts_of_vllm.jsonl` has models with experts and with latent attention, `families_of_vllm.jsonl` those of families
+that came later.  Each line holds the keys of a config that its family reads, the sizes, and per rank
 `[dp, pp, tp, parameter bytes, layers, KV bytes per token]`, recorded from vLLM's own classes.
 """
 
@@ -18,7 +19,8 @@ from shardlint.facts.geometry import read
 from shardlint.layout import Sizes, lay_out
 
 VLLM = cutting(Version((0, 33)))
-CASES = [json.loads(line) for line in Path(__file__).with_name("experts_of_vllm.jsonl").read_text().splitlines()]
+FILES = [Path(__file__).with_name(name) for name in ("experts_of_vllm.jsonl", "families_of_vllm.jsonl")]
+CASES = [json.loads(line) for file in FILES for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])

@@ -64,6 +64,15 @@ def _head_norms(name: str, heads: Heads, layers: Sequence[int], head_norms: Head
     )
 
 
+def sinks(
+    heads: int, layers: Sequence[int], *, name: str = "sinks", parent: str = "model.layers.#.self_attn"
+) -> tuple[Row, ...]:
+    """One number for each query head that takes what no token is worth; no rows where no layer has them."""
+    if not layers:
+        return ()
+    return (Row(f"{parent}.{name}", (Extent(heads, "query_head"),), layers=layers, quantisable=False),)
+
+
 def caches(model: Model, sliding: Sequence[int], layers: Sequence[int] | None = None) -> tuple[CacheRow, ...]:
     """Keys and values of every layer that attends: of all tokens, or of the last `sliding_window` where it slides."""
     slides = frozenset(sliding)

@@ -16,6 +16,16 @@ def gated(name: str, hidden_size: int, width: int, layers: Sequence[int], *, bia
     )
 
 
+def gated_apart(name: str, hidden_size: int, width: int, layers: Sequence[int]) -> tuple[Row, ...]:
+    """The same with gate and up projection as two weights, which some classes keep for the scales of each."""
+    column, hidden = (Extent(width, "column"),), Extent(hidden_size)
+    return (
+        Row(f"{name}.gate_proj", column, hidden, layers=layers),
+        Row(f"{name}.up_proj", column, hidden, layers=layers),
+        Row(f"{name}.down_proj", (hidden,), Extent(width, "row"), layers=layers),
+    )
+
+
 def plain(
     name: str, names: tuple[str, str], hidden_size: int, width: int, layers: Sequence[int], *, bias: bool = True
 ) -> tuple[Row, ...]:

@@ -52,6 +52,21 @@ def gated_delta(
     )
 
 
+def delta_apart(name: str, hidden_size: int, heads: DeltaHeads, layers: Sequence[int]) -> tuple[Row, ...]:
+    """The same with a gate for the output in the first projection, two small ones apart, and all in one type (OLMo)."""
+    hidden, gates = Extent(hidden_size), Extent(heads.values, "state_head")
+    queries, keys, values = heads.extents
+    fuses = ("q_proj", "k_proj", "v_proj", "g_proj")
+    return (
+        Row(f"{name}.in_proj_qkvg", (queries, keys, values, values), hidden, layers=layers, fuses=fuses),
+        *(Row(f"{name}.{gate}_proj", (gates,), hidden, layers=layers) for gate in ("b", "a")),
+        _convolution(f"{name}.conv1d", heads.extents, heads.kernel, layers, bias=False),
+        *(_vector(f"{name}.{key}", (gates,), layers) for key in ("dt_bias", "A_log")),
+        norm(f"{name}.o_norm", heads.value_width, layers),
+        Row(f"{name}.o_proj", (hidden,), values, layers=layers),
+    )
+
+
 def _fused(first: str, second: str, in_one_piece: bool) -> tuple[str, ...]:
     return () if in_one_piece else (f"in_proj_{first}", f"in_proj_{second}")
 

@@ -41,6 +41,7 @@ KINDS = (
     "sound_models",
     "gemma3n",
     "open_mixtures",
+    "delta_hybrids",
     "qwen4",
 )
 """The modules of this package that hold families, the most asked for first: each has a table of its own."""

@@ -14,6 +14,7 @@ from shardlint.architectures.blocks.experts import (
 )
 from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS, norm
 from shardlint.architectures.families.decoders import MLP, Family, dense_beside, sparse
+from shardlint.architectures.families.relatives import granite_sinks
 from shardlint.architectures.model import Missing, Model
 from shardlint.architectures.patterns import listed_as, listed_as_sliding, not_zero
 from shardlint.architectures.rows import CacheRow, ElementType, Extent, Row, Rows
@@ -24,8 +25,6 @@ ATTENTION = "model.layers.#.self_attn"
 def granite_moe(model: Model) -> Rows:
     """Granite 3 MoE; with `shared_intermediate_size` one MLP for all tokens beside the experts."""
     layers, hidden, name = model.layers, model.hidden_size, "model.layers.#.block_sparse_moe"
-    if model.odd("layer_types") is not None:
-        raise Missing("a Granite model with sliding layers and sinks is not described")
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     shared = model.odd_number("shared_intermediate_size", 0)
     renames = {"gate_up_proj": "input_linear", "down_proj": "output_linear"}
@@ -34,7 +33,8 @@ def granite_moe(model: Model) -> Rows:
         *gated_experts(f"{name}.experts", experts, hidden, width, layers, renormalised=True, balanceable=False),
         *_renamed(shared_experts("model.layers.#.shared_mlp", hidden, shared, layers), renames),
     )
-    return sparse(model, grouped_query(model), rows)
+    attention = (*grouped_query(model), *granite_sinks(model))
+    return sparse(model, attention, rows, sliding=listed_as_sliding(model, ()))
 
 
 def bailing_moe(model: Model) -> Rows:
@@ -278,6 +278,7 @@ FAMILIES: Mapping[str, Family] = {
     "ExaoneMoEForCausalLM": exaone_moe,
     "ExaoneMoeForCausalLM": exaone_moe,
     "GraniteMoeForCausalLM": granite_moe,
+    "GraniteMoeSWAForCausalLM": granite_moe,
     "GraniteMoeSharedForCausalLM": granite_moe,
     "HYV3ForCausalLM": hy_v3,
     "MiMoV2FlashForCausalLM": mimo_v2,

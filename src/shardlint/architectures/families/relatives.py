@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shardlint.architectures.blocks.attention import HeadNorms, cache, caches, grouped_query
+from shardlint.architectures.blocks.attention import HeadNorms, cache, caches, grouped_query, sinks
 from shardlint.architectures.blocks.ends import EACH_STAGE, ends
 from shardlint.architectures.blocks.mlp import gated, plain
 from shardlint.architectures.blocks.norms import BEFORE_THE_BLOCKS, layer_norms, norm
-from shardlint.architectures.families import dense
 from shardlint.architectures.families.decoders import MLP, Family
 from shardlint.architectures.families.decoders import dense as dense_decoder
 from shardlint.architectures.model import Model
@@ -103,6 +102,42 @@ def starcoder2(model: Model) -> Rows:
     return Rows(weights, caches(model, every_layer_slides(model)), len(layers))
 
 
+def granite(model: Model) -> Rows:
+    """Granite: Llama; with `layer_types` some layers slide, and each query head has a sink."""
+    bias = model.flag("attention_bias") or model.flag("bias")
+    attention = (*grouped_query(model, qkv_bias=bias, output_bias=bias), *granite_sinks(model))
+    sliding = listed_as_sliding(model, ())
+    return dense_decoder(model, attention, mlp_bias=model.flag("mlp_bias"), sliding=sliding)
+
+
+def granite_sinks(model: Model) -> tuple[Row, ...]:
+    """What a Granite model with a kind for each layer has beside its heads, unless a key denies it."""
+    has_sinks = model.flag("attention_sinks", default=model.odd("layer_types") is not None)
+    return sinks(model.heads, model.layers) if has_sinks else ()
+
+
+def apertus(model: Model) -> Rows:
+    """Apertus: norms on the heads, and an MLP without a gate whose activation has two numbers in each layer."""
+    hidden, layers = model.hidden_size, model.layers
+    bias = model.flag("attention_bias") or model.flag("bias")
+    activation = (Extent(1), Extent(1))
+    weights = (
+        *grouped_query(model, qkv_bias=model.flag("qkv_bias", bias), output_bias=bias, head_norms="per_head"),
+        *plain(
+            MLP,
+            ("up_proj", "down_proj"),
+            hidden,
+            model.number("intermediate_size"),
+            layers,
+            bias=model.flag("mlp_bias"),
+        ),
+        Row(f"{MLP}.act_fn.alpha", activation, layers=layers, quantisable=False),
+        *layer_norms(("attention_layernorm", "feedforward_layernorm"), hidden, layers),
+        *ends(model),
+    )
+    return Rows(weights, caches(model, listed_as_sliding(model, ())), len(layers))
+
+
 def bloom(model: Model) -> Rows:
     """BLOOM: biases everywhere, a norm behind the embedding, and the ends on every stage."""
     hidden, layers, names = model.hidden_size, model.layers, {"model.embed_tokens": "transformer.word_embeddings"}
@@ -147,13 +182,15 @@ def _named(rows: Sequence[Row], names: Mapping[str, str]) -> tuple[Row, ...]:
 
 
 FAMILIES: Mapping[str, Family] = {
+    "ApertusForCausalLM": apertus,
     "BloomForCausalLM": bloom,
     "Cohere2ForCausalLM": cohere2,
     "CohereForCausalLM": cohere,
     "Ernie4_5ForCausalLM": ernie4_5,
     "ExaoneForCausalLM": exaone,
     "FalconForCausalLM": falcon,
-    "GraniteForCausalLM": dense.llama,
+    "GraniteForCausalLM": granite,
+    "GraniteSWAForCausalLM": granite,
     "HunYuanDenseV1ForCausalLM": hunyuan,
     "NemotronForCausalLM": nemotron,
     "SeedOssForCausalLM": seed_oss,
