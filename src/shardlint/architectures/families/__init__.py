@@ -27,6 +27,7 @@ KINDS = (
     "mla",
     "towers",
     "hybrid",
+    "qwen4",
     "gemma4",
     "mixtures",
     "relatives",
@@ -42,7 +43,8 @@ KINDS = (
     "gemma3n",
     "open_mixtures",
     "delta_hybrids",
-    "qwen4",
+    "hunyuan4",
+    "seeing",
 )
 """The modules of this package that hold families, the most asked for first: each has a table of its own."""
 
