@@ -71,3 +71,17 @@ def test_where_nothing_near_works_the_rule_s_own_advice_stays() -> None:
 def test_sizes_beyond_all_reason_cost_no_time() -> None:
     command = "vllm serve m --tensor-parallel-size 1000000007 --pipeline-parallel-size 1000000009"
     assert check_command(command, config=LLAMA).findings
+
+
+@pytest.mark.parametrize("index", [{}, {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 128}])
+def test_copies_of_a_cache_are_shared_by_context_only_where_the_class_can(index: dict[str, int]) -> None:
+    config = {
+        "architectures": ["Qwen4ExpForCausalLM"],
+        "model_type": "qwen4_exp_text",
+        "num_key_value_heads": 2,
+        "indexer_compress_ratio": 4,
+        **index,
+    }
+    report = check_command("vllm serve m -tp 4".split(), config=config)
+    (copies,) = [finding for finding in report.findings if finding.code == "SL103"]
+    assert ("--decode-context-parallel-size" in " ".join(map(str, copies.help))) == (not index)

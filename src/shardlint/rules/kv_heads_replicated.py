@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardlint.architectures import Rows
 from shardlint.findings import Located, Problem, Rule
 from shardlint.layout import Layout
 from shardlint.rules._words import kib, respelled
@@ -19,6 +20,7 @@ def judge(
     decode_context_parallel_size: Located[int],
     is_mla: Located[bool],
     layout: Layout | None = None,
+    rows: Rows | None = None,
 ) -> Iterator[Problem]:
     tp = tensor_parallel_size.value
     heads = 1 if is_mla.value else fewest_key_value_heads.value
@@ -33,7 +35,7 @@ def judge(
         message=f"with a tensor parallel size of {tp}, {what} is stored on {copies} GPUs{_cost(layout, tp, copies)}",
         sum=f"TP {tp} / {heads} KV {'heads' if heads > 1 else 'head'} = {tp // heads}"
         + (f" / DCP {decode_context_parallel_size.value} = {copies}" if decode_context_parallel_size.value > 1 else ""),
-        help=_advice(tensor_parallel_size, heads, is_mla=bool(is_mla.value)),
+        help=tuple(_advice(tensor_parallel_size, heads, rows, is_mla=bool(is_mla.value))),
         related=((fewest_key_value_heads, f"{fewest_key_value_heads.value} KV heads"),) if not is_mla.value else (),
     )
 
@@ -55,13 +57,15 @@ def _cost(layout: Layout | None, tp: int, copies: int) -> str:
     )
 
 
-def _advice(size: Located[int], heads: int, *, is_mla: bool) -> tuple[str, ...]:
+def _advice(size: Located[int], heads: int, rows: Rows | None, *, is_mla: bool) -> Iterator[str]:
     more = size.value // heads
-    share = f"--decode-context-parallel-size {more}: the copies then share the tokens"
     fewer = respelled(size, heads, "tensor_parallel_size")
     if is_mla:
-        return f"{fewer} --data-parallel-size {more} --enable-expert-parallel", share
-    return f"{fewer} and the other factor {more} as PP or DP", share
+        yield f"{fewer} --data-parallel-size {more} --enable-expert-parallel"
+    else:
+        yield f"{fewer} and the other factor {more} as PP or DP"
+    if rows is None or all(demand.kind != "no_decode_context_parallel" for demand in rows.demands):
+        yield f"--decode-context-parallel-size {more}: the copies then share the tokens"
 
 
 RULE = Rule("SL103", "kv-heads-replicated", "kv-replication", "note", "wastes", judge, applies)
