@@ -82,6 +82,6 @@ def test_copies_of_a_cache_are_shared_by_context_only_where_the_class_can(index:
         "indexer_compress_ratio": 4,
         **index,
     }
-    report = check_command("vllm serve m -tp 4".split(), config=config)
+    report = check_command(["vllm", "serve", "m", "-tp", "4"], config=config)
     (copies,) = [finding for finding in report.findings if finding.code == "SL103"]
     assert ("--decode-context-parallel-size" in " ".join(map(str, copies.help))) == (not index)
