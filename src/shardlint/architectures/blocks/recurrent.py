@@ -126,6 +126,22 @@ def kimi_delta(name: str, hidden_size: int, delta: KimiDelta, layers: Sequence[i
     )
 
 
+def delta_with_wide_gates(name: str, hidden_size: int, delta: KimiDelta, layers: Sequence[int]) -> tuple[Row, ...]:
+    """The same without any low-rank projection: decay and output gate come straight from the hidden states (Ling 3)."""
+    hidden, inner, steps = Extent(hidden_size), delta.inner, Extent(delta.heads, "state_head")
+    fuses, kernels = ("q_proj", "k_proj", "v_proj", "b_proj"), (inner, inner, inner)
+    convolution = _convolution(f"{name}.conv1d", kernels, delta.kernel, layers, bias=False)
+    return (
+        Row(f"{name}.qkvb_proj", (inner, inner, inner, steps), hidden, layers=layers, fuses=fuses),
+        *(Row(f"{name}.{gate}_proj", (inner,), hidden, layers=layers) for gate in ("f", "g")),
+        _vector(f"{name}.dt_bias", (inner,), layers, element_type="float32"),
+        _vector(f"{name}.A_log", (steps,), layers, element_type="float32"),
+        convolution._replace(element_type="float32"),
+        norm(f"{name}.o_norm", delta.width, layers),
+        Row(f"{name}.o_proj", (hidden,), inner, layers=layers),
+    )
+
+
 LATENT_PAGE = 128
 """Tokens that a page of latent attention is a multiple of where states share it."""
 
@@ -134,6 +150,11 @@ def kimi_delta_state(delta: KimiDelta, layers: Sequence[int]) -> StateRow:
     """The last inputs of the convolution, and a square matrix for each head, always in 32 bits."""
     matrix, inputs = Extent(delta.heads, "state_head", delta.width**2), (delta.inner,) * 3
     return StateRow(layers, (StatePart(inputs, delta.kernel - 1), StatePart((matrix,), 1, "float32")), LATENT_PAGE)
+
+
+def decaying_state(heads: Extent, layers: Sequence[int]) -> StateRow:
+    """Linear attention that decays at fixed rates: a square matrix for each head, in 32 bits."""
+    return StateRow(layers, (StatePart((heads._replace(unit=heads.unit**2),), 1, "float32"),), LATENT_PAGE)
 
 
 class Mamba2(NamedTuple):

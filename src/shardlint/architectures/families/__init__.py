@@ -43,6 +43,8 @@ KINDS = (
     "gemma3n",
     "open_mixtures",
     "delta_hybrids",
+    "hunyuan4",
+    "seeing",
 )
 """The modules of this package that hold families, the most asked for first: each has a table of its own."""
 

@@ -32,14 +32,14 @@ def deepseek(model: Model) -> Rows:
     if model.odd("index_topk"):
         return deepseek_sparse(model)
     moe = deepseek_sparse_layers(model)
-    rows = (*_deepseek_experts(model, moe), *dense_beside(model, moe))
+    rows = (*deepseek_experts(model, moe), *dense_beside(model, moe))
     return sparse(model, latent(model), rows, cache_rows=latent_caches(model), ends_on_every_stage=False, tied=False)
 
 
 def deepseek_v1(model: Model) -> Rows:
     """DeepSeek's first mixture, and small ones of the second kind: ordinary attention."""
     moe = deepseek_sparse_layers(model)
-    rows = (*_deepseek_experts(model, moe), *dense_beside(model, moe))
+    rows = (*deepseek_experts(model, moe), *dense_beside(model, moe))
     return sparse(model, grouped_query(model), rows, ends_on_every_stage=False, tied=False)
 
 
@@ -48,7 +48,7 @@ def deepseek_sparse(model: Model) -> Rows:
     moe, indexed = deepseek_sparse_layers(model), indexed_layers(model)
     dense = (row._replace(under_sequence_parallel="whole_without_stages") for row in dense_beside(model, moe))
     attention = (*latent(model), *indexer(model, indexed))
-    rows = (*_deepseek_experts(model, moe), *dense)
+    rows = (*deepseek_experts(model, moe), *dense)
     kept = latent_caches(model, indexed)
     return sparse(model, attention, rows, cache_rows=kept, ends_on_every_stage=False, tied=False)
 
@@ -58,7 +58,7 @@ def glm_dsa(model: Model) -> Rows:
     return deepseek_sparse(model)._replace(fp8_cache_on=10)
 
 
-def _deepseek_experts(model: Model, moe: Sequence[int], topk_method: str = "") -> tuple[Row, ...]:
+def deepseek_experts(model: Model, moe: Sequence[int], topk_method: str = "") -> tuple[Row, ...]:
     """Router, its correction where the routing method has one, experts, and shared experts."""
     hidden, experts, width = model.hidden_size, model.number("num_experts"), model.number("moe_intermediate_size")
     shared = width * model.odd_number("n_shared_experts", 0)
@@ -83,7 +83,7 @@ def axk1(model: Model) -> Rows:
     """A.X K1: DeepSeek V3 with a norm after the feed-forward block too."""
     kinds = model.odd("mlp_layer_types")
     moe = deepseek_sparse_layers(model) if kinds is None else listed_as(model, "mlp_layer_types", "sparse")
-    rows = (*_deepseek_experts(model, moe, "noaux_tc"), *dense_beside(model, moe))
+    rows = (*deepseek_experts(model, moe, "noaux_tc"), *dense_beside(model, moe))
     norms, kept = (*BEFORE_THE_BLOCKS, "post_mlp_layernorm"), latent_caches(model)
     return sparse(model, latent(model), rows, norms=norms, cache_rows=kept, ends_on_every_stage=False, tied=False)
 
@@ -119,7 +119,8 @@ def deepseek_v4(model: Model) -> Rows:
         *gated_experts(f"{name}.experts", experts, hidden, width, layers),
         *_padded_shared_experts(model, f"{name}.shared_experts", width * model.odd_number("n_shared_experts", 0)),
     )
-    attention, norms = (*compressed(model), *_hyper_connections(model)), ("attn_norm", "ffn_norm")
+    residuals = (*hyper_connections(model), *_joined_streams(model))
+    attention, norms = (*compressed(model), *residuals), ("attn_norm", "ffn_norm")
     kept = compressed_caches(model)
     decoder = sparse(model, attention, rows, norms=norms, cache_rows=kept, ends_on_every_stage=False, tied=False)
     packed = model.odd("expert_dtype", "fp4") == "fp4"
@@ -149,16 +150,20 @@ def _in_blocks(extent: Extent) -> Extent:
     return extent if extent.piece == "whole" else extent._replace(share_pads_to=QUANTISATION_BLOCK)
 
 
-def _hyper_connections(model: Model) -> Iterator[Row]:
-    """How the residual streams are mixed before each block and joined after the last, in 32 bits."""
+def hyper_connections(model: Model) -> Iterator[Row]:
+    """How the residual streams are mixed before each block, in 32 bits."""
     streams = model.odd_number("hc_mult")
     mixes, joined = (Extent((2 + streams) * streams),), Extent(streams * model.hidden_size)
-    parts = [("fn", mixes, joined), ("base", mixes, ONE), ("scale", (Extent(3),), ONE)]
     for block in ("attn", "ffn"):
-        for part, outs, contraction in parts:
+        for part, outs, contraction in (("fn", mixes, joined), ("base", mixes, ONE), ("scale", (Extent(3),), ONE)):
             name = f"model.layers.#.hc_{block}_{part}"
             yield Row(name, outs, contraction, layers=model.layers, element_type="float32", quantisable=False)
-    head = (Extent(streams),)
+
+
+def _joined_streams(model: Model) -> Iterator[Row]:
+    """How they are joined after the last layer, on every stage."""
+    streams = model.odd_number("hc_mult")
+    head, joined = (Extent(streams),), Extent(streams * model.hidden_size)
     for part, outs, contraction in (("fn", head, joined), ("base", head, ONE), ("scale", (ONE,), ONE)):
         name = f"model.hc_head_{part}"
         yield Row(name, outs, contraction, stage="each", element_type="float32", quantisable=False)

@@ -93,6 +93,10 @@ def qwen3_vl(_: Model, vision: Part) -> tuple[Row, ...]:
     )
 
 
+MERGER = "projection_intermediate_size"
+"""The width of the merger's MLP, where it is not that of the others."""
+
+
 def glm4v(_: Model, vision: Part) -> tuple[Row, ...]:
     """GLM-4.1V and GLM-4.5V: RMS norms, gated MLPs as wide as the output, and a merger that is a gated MLP too."""
     tower, width, depth = Bricks("visual"), vision.number("hidden_size"), vision.number("depth")
@@ -108,7 +112,7 @@ def glm4v(_: Model, vision: Part) -> tuple[Row, ...]:
         tower.whole("downsample", output, width * _merged(vision), bias=True),
         tower.column("merger.proj", output, output, bias=False),
         tower.whole("merger.post_projection_norm", output, bias=True),
-        *_gated_mlp(tower, "merger", output, vision.number("intermediate_size"), 1, bias=False),
+        *_gated_mlp(tower, "merger", output, vision.number(MERGER, vision.number("intermediate_size")), 1, bias=False),
     )
 
 
