@@ -219,6 +219,14 @@ class TestOutput:
         assert code == 1
         assert out.startswith("-:13:38: error[")
 
+    @pytest.mark.parametrize("text", [b"", b"\n\n"])
+    def test_a_standard_input_without_anything_is_no_clean_run(
+        self, text: bytes, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        code, _out, err = run("-")
+        assert (code, err) == (2, "shardlint: nothing came through standard input\n")
+
     def test_no_colours_but_on_a_terminal(self, run: Run) -> None:
         assert "\x1b" not in run("--models", "models.json", "bad.yaml")[1]
 

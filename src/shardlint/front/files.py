@@ -55,7 +55,8 @@ def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool =
 
     Each file is read once, however often it is named, and in the order of the paths' names, not of the arguments.
     `force_exclude` passes over a named file too where a search of its folder would: git ignores it, or nothing in it
-    has to do with serving a language model.  Raises CannotRun for a path that is not there.
+    has to do with serving a language model.  Raises CannotRun for a path that is not there
+    and for a standard input with nothing in it.
     """
     names = Pattern("|".join(translate(pattern) for pattern in sorted(set(patterns))))
     roots = [os.path.realpath(path) for path in paths if path != STANDARD_INPUT]
@@ -77,7 +78,10 @@ class _Search:
     def look_at(self, path: str) -> None:
         """One path of the command line."""
         if path == STANDARD_INPUT:
-            self._take(path, sys.stdin.buffer.read(MOST_BYTES + 1), named=True)
+            text = sys.stdin.buffer.read(MOST_BYTES + 1)
+            if not text.strip():  # `helm template ... | shardlint -` where helm has failed
+                raise CannotRun("nothing came through standard input")
+            self._take(path, text, named=True)
         elif os.path.isdir(path):
             for file in self._walk(path):
                 self._read(file, named=False)
