@@ -308,7 +308,7 @@ class TestStreams:
 
     @pytest.mark.parametrize(
         ("streams", "code"),
-        [("bad.yaml >&-", 1), ("good.yaml >&-", 0), ("gone.yaml 2>&-", 2), ("- <&-", 0), ("good.yaml <&- >&- 2>&-", 0)],
+        [("bad.yaml >&-", 1), ("good.yaml >&-", 0), ("gone.yaml 2>&-", 2), ("- <&-", 2), ("good.yaml <&- >&- 2>&-", 0)],
     )
     def test_closed_streams_change_no_exit_code(self, streams: str, code: int) -> None:
         line = f'"{sys.executable}" -m shardlint --models models.json {streams}'
