@@ -65,6 +65,25 @@ def test_a_patch_mends_what_it_stands_under(
     assert changed.endswith("\n") == FILES[name].endswith("\n")
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_patches_of_many_findings_are_applied_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_bytes(text.encode())
+    misspelt = "vllm serve meta-llama/Llama-3.1-8B-Instruct --gpu-memory-utilizaton 95 -tp 6\nvllm serve a/b -pp 0\n"
+    Path("misspelt.sh").write_text(misspelt)
+    main(["check", ".", "--diff"])
+    patch = capsys.readouterr().out
+    assert "# mended with another finding: -tp 8" in patch  # heads and KV heads are refused alike
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), check=True, capture_output=True)
+    assert Path("misspelt.sh").read_text().splitlines()[0].endswith("--gpu-memory-utilization 95 -tp 8")
+    main(["check", "misspelt.sh", "--diff"])
+    subprocess.run(["git", "apply", "-"], input=capsys.readouterr().out.encode(), check=True, capture_output=True)
+    assert Path("misspelt.sh").read_text().splitlines()[0].endswith("--gpu-memory-utilization 0.95 -tp 8")
+
+
 def test_advice_that_is_no_edit_is_shown_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""What findings advise to change, as patches: one for each, that nothing applies by itself."""
+"""What findings advise to change, as one patch for each file, that nothing applies by itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 
 from shardlint.findings import Change, Finding, Report, Span
+from shardlint.findings.records import NamedTuple
 from shardlint.report.plain import plain
 
 CONTEXT_LINES = 2
@@ -14,36 +15,63 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_NEWLINE = "\\ No newline at end of file"
 
 
+class _Edit(NamedTuple):
+    """New text for a stretch of a file, in characters."""
+
+    start: int
+    end: int
+    text: str
+
+    def meets(self, other: _Edit) -> bool:
+        return self.start < other.end and other.start < self.end
+
+
 def diff_text(report: Report, texts: Mapping[str, str]) -> Iterator[str]:
-    """The lines of all patches, each under the finding that it mends; a finding without one says so."""
+    """What is mended of each finding, as remarks, and then the patches, which a patch program takes together."""
+    edits: dict[str, list[_Edit]] = {}
     for finding in report.findings:
-        changes = [advice for advice in finding.help if isinstance(advice, Change)]
         yield f"# {plain(finding.path)}:{finding.line}:{finding.column}: {finding.code} {finding.rule}"
-        patch = next((patch for change in changes if (patch := _patch(change, texts))), None)
-        yield from patch or _without(finding)
+        yield f"# {_mended(finding, texts, edits)}"
+    for path, of_file in edits.items():
+        yield from _patch(path, texts[path], of_file)
 
 
-def _without(finding: Finding) -> Iterator[str]:
-    advice = plain(finding.help[0]) if finding.help else "no advice"
-    yield f"# no patch: {advice}"
+def _mended(finding: Finding, texts: Mapping[str, str], edits: dict[str, list[_Edit]]) -> str:
+    """What becomes of a finding; the first advice that is an edit of text as it was read joins the others."""
+    for change in finding.help:
+        if not isinstance(change, Change) or (edit := _edit(change, texts)) is None:
+            continue
+        of_file = edits.setdefault(change.span.path, [])
+        if edit in of_file:
+            return f"mended with another finding: {plain(change)}"
+        if any(map(edit.meets, of_file)):
+            return f"no patch beside that of another finding: {plain(change)}"
+        of_file.append(edit)
+        return f"mended: {plain(change)}"
+    return f"no patch: {plain(finding.help[0]) if finding.help else 'no advice'}"
 
 
-def _patch(change: Change, texts: Mapping[str, str]) -> list[str] | None:
-    """The patch of one change; None where the text at its place is not what was read there."""
+def _edit(change: Change, texts: Mapping[str, str]) -> _Edit | None:
+    """None where the text at its place is not what was read there, or its line is nothing for a terminal."""
     text = texts.get(change.span.path)
     if text is None:
         return None
     lines = _lines(text)
     start, end = _offset(lines, change.span), _end(lines, change.span)
-    written = text[start:end]
-    if written.count(change.old) != 1:
+    if text[start:end].count(change.old) != 1:
         return None
-    changed = text[:start] + written.replace(change.old, change.text) + text[end:]
-    name = plain(change.span.path)
-    patch = list(unified_diff(lines, _lines(changed), f"a/{name}", f"b/{name}", n=CONTEXT_LINES))
-    if not all(_is_fit_for_a_terminal(line) for line in patch):
-        return None
-    return [part for line in patch for part in _whole(line)]
+    start += text[start:end].index(change.old)
+    edit = _Edit(start, start + len(change.old), change.text)
+    return edit if all(map(_is_fit_for_a_terminal, _patch(change.span.path, text, [edit]))) else None
+
+
+def _patch(path: str, text: str, edits: list[_Edit]) -> Iterator[str]:
+    changed = text
+    for edit in sorted(edits, reverse=True):
+        changed = changed[: edit.start] + edit.text + changed[edit.end :]
+    name = plain(path)
+    for line in unified_diff(_lines(text), _lines(changed), f"a/{name}", f"b/{name}", n=CONTEXT_LINES):
+        yield from _whole(line)
 
 
 def _lines(text: str) -> list[str]:

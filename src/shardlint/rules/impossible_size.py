@@ -8,7 +8,7 @@ from typing import Any
 from shardlint.deployment import NotTold, Told
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
-from shardlint.findings import Located, Problem, Rule
+from shardlint.findings import Change, Located, Problem, Rule
 from shardlint.findings.records import NamedTuple
 from shardlint.rules._conditions import released
 from shardlint.rules._words import named
@@ -118,7 +118,16 @@ def judge(told: Told, engine: Engine, engine_version: Located[Version]) -> Itera
                 message=f"{bounds.label} is {size.value} and must be {bounds.words}: "
                 f"{named(engine, engine_version)} refuses to start",
                 sum=bounds.broken(size.value),
+                help=_as_share(size) if bounds.most == 1 else (),
             )
+
+
+def _as_share(size: Located[Any]) -> tuple[str, ...]:
+    """Of a share that was written in percent, the share."""
+    if not 1 < size.value < 100 or size.span is None:
+        return ()
+    share = f"{size.value / 100:g}"
+    return (Change(share, size.span, f"{size.value:g}", share),)
 
 
 def _is_number(value: Any) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from shardlint.deployment import Deployment
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
-from shardlint.findings import Located, Problem, Rule, Undecided, Unknown
+from shardlint.findings import Change, Located, Problem, Rule, Span, Undecided, Unknown
 from shardlint.rules._words import named
 
 
@@ -26,8 +27,15 @@ def judge(deployment: Deployment, engine: Engine, engine_version: Located[Versio
             yield Problem(
                 at=problem.at,
                 message=f"{named(engine, engine_version)} refuses this command line: {problem.message}",
-                help=problem.near,
+                help=tuple(_respelled(problem.at, near) for near in problem.near),
             )
+
+
+def _respelled(at: Located[Any] | Span, near: str) -> str:
+    """The flag that may have been meant, in the place of the one that is written."""
+    if not isinstance(at, Located) or at.span is None or not isinstance(at.value, str):
+        return near
+    return Change(near, at.span, at.value.partition("=")[0], near)
 
 
 def _own_build(deployment: Deployment) -> Unknown | None:
