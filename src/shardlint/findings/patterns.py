@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 
 class Pattern:
@@ -44,3 +46,17 @@ class Pattern:
 
     def split(self, text: str) -> list[str]:
         return self.compiled.split(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.compiled, name)
+
+
+@contextmanager
+def compiled_when_used() -> Iterator[None]:
+    """Patterns of modules that are imported meanwhile are compiled when they are first used, as ours are."""
+    compile_now = re.compile
+    re.compile = Pattern  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        re.compile = compile_now

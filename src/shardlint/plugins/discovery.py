@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-GROUP = "[shardlint]"
+GROUP = b"[shardlint]"
 
 
 def is_advertised(paths: list[str] | None = None) -> bool:
@@ -24,7 +24,8 @@ def _offers(folder: str) -> bool:
 
 def _lists_group(file_name: str) -> bool:
     try:
-        with open(file_name, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 pathlib costs 5 ms
-            return any(line.strip() == GROUP for line in file)
+        with open(file_name, "rb") as file:  # noqa: PTH123 pathlib costs 5 ms
+            text = file.read()
+        return GROUP in text and any(line.strip() == GROUP for line in text.splitlines())
     except OSError:  # most distributions have no entry points
         return False
