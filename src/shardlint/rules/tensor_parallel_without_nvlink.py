@@ -20,6 +20,8 @@ def judge(
     num_hidden_layers: Located[int] | None = None,
     supports_pp: Located[bool] | None = None,
     layout: Layout | None = None,
+    pipeline_parallel_size: Located[int] | None = None,
+    data_parallel_size: Located[int] | None = None,
 ) -> Iterator[Problem]:
     cards = accelerators.value
     if not cards or any(card.link != "pcie" for card in cards):
@@ -36,20 +38,28 @@ def judge(
         if num_hidden_layers is None
         else f"2 x {num_hidden_layers.value} layers = "
         f"{2 * num_hidden_layers.value} all-reduces a step, against {counted(tp - 1, 'hand-over')} with PP {tp}",
-        help=tuple(_advice(tp, cards, supports_pp, layout)),
+        help=tuple(_advice(tp, cards, supports_pp, layout, pipeline_parallel_size, data_parallel_size)),
         related=((accelerators, f"{name}: PCIe only"),),
     )
 
 
 def _advice(
-    tp: int, cards: tuple[Accelerator, ...], supports_pp: Located[bool] | None, layout: Layout | None
+    tp: int,
+    cards: tuple[Accelerator, ...],
+    supports_pp: Located[bool] | None,
+    layout: Layout | None,
+    stages: Located[int] | None,
+    replicas: Located[int] | None,
 ) -> Iterator[str]:
+    """The same GPUs, none of which shares a layer with another."""
+    alone = f"{FLAGS['tensor_parallel_size']} 1"
     smallest = min((card.memory_bytes or 0 for card in cards), default=0)
     weights = _replica_bytes(layout)
     if weights is not None and weights < smallest / 2:
-        yield f"{FLAGS['data_parallel_size']} {tp}: the {gib(weights)} of weights fit one card"
+        size = tp * (replicas.value if replicas is not None else 1)
+        yield f"{alone} {FLAGS['data_parallel_size']} {size}: the {gib(weights)} of weights fit one card"
     if supports_pp is None or supports_pp.value:
-        yield f"{FLAGS['pipeline_parallel_size']} {tp}"
+        yield f"{alone} {FLAGS['pipeline_parallel_size']} {tp * (stages.value if stages is not None else 1)}"
 
 
 def _replica_bytes(layout: Layout | None) -> int | None:
