@@ -96,7 +96,7 @@ def test_links_are_told_in_time_bandwidth_and_milliseconds_of_a_step() -> None:
         "      decode of 1 token: tp [2,3] all-reduce (layer) of 8 KiB: 25 us, 50 us, 0.328, 0.328; x 73 = 1.82 ms"
         in lines
     )
-    assert "      prefill: 51.1 ms per prefill step of 2048 tokens are spent in these exchanges" in lines
+    assert "      decode: 1.82 ms per token are spent in these exchanges" in lines
     assert "bandwidth" not in lines[0]
 
 

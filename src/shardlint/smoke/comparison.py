@@ -31,11 +31,10 @@ def changes(before: Data, now: Data) -> Iterator[str]:
     """A line for each thing that is not as it was: what the run stood on, then what it came to."""
     for what, old, new in (*_of_the_run(before, now), *_of_the_hosts(before, now), *_of_the_claims(before, now)):
         yield f"{what}: {old}, now {new}"
-    old_speeds, new_speeds = _speeds(before["timings"]), _speeds(now["timings"])
-    for key in sorted(old_speeds.keys() & new_speeds.keys()):
-        ratio = new_speeds[key] / old_speeds[key]
+    for key, (was, is_now) in sorted(_speeds(before["timings"], now["timings"]).items()):
+        ratio = is_now / was
         if not FASTER < ratio < SLOWER:
-            yield f"{' '.join(key)}: {old_speeds[key]:.0f} us, now {new_speeds[key]:.0f} us ({ratio:.2g} times)"
+            yield f"{' '.join(key)}: {was:.0f} us, now {is_now:.0f} us ({ratio:.2g} times)"
 
 
 Change = tuple[str, str, str]
@@ -99,9 +98,16 @@ def _state(name: str, data: Data) -> str:
     return "not in the plan"
 
 
-def _speeds(timings: list[Data]) -> dict[tuple[str, ...], float]:
-    found: dict[tuple[str, ...], list[float]] = {}
-    for timing in timings:
-        key = tuple(str(timing[name]) for name in ("phase", "kind", "operation", "purpose", "mode"))
-        found.setdefault(key, []).append(timing["median_us"])
-    return {key: median(times) for key, times in found.items()}
+def _speeds(before: list[Data], now: list[Data]) -> dict[tuple[str, ...], tuple[float, float]]:
+    """The median over the groups of a class, of those that both runs have timed."""
+    earlier = {_key(timing): timing["median_us"] for timing in before}
+    found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    for timing in now:
+        if (key := _key(timing)) in earlier:
+            found.setdefault(key[:-1], []).append((earlier[key], timing["median_us"]))
+    return {key: (median(was for was, _ in pairs), median(now for _, now in pairs)) for key, pairs in found.items()}
+
+
+def _key(timing: Data) -> tuple[str, ...]:
+    """What tells an exchange from others; its group comes last."""
+    return tuple(str(timing[name]) for name in ("phase", "kind", "operation", "purpose", "mode", "group"))

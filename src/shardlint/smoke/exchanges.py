@@ -6,7 +6,7 @@ bandwidth times the share of the data that has to cross each link, so that it ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from shardlint.layout.traffic import Collective
@@ -105,6 +105,19 @@ def best_known(timings: Iterable[Timing], mode: Mode = "alone") -> Mapping[Excha
     other: Mode = "together" if mode == "alone" else "alone"
     exchanges = dict.fromkeys(exchange for exchange, _mode in grouped)
     return {each: grouped.get((each, mode)) or grouped[each, other] for each in exchanges}
+
+
+def whole_classes(timings: Iterable[Timing], groups: Mapping[str, Sequence[tuple[int, ...]]]) -> list[Timing]:
+    """The timings of those exchanges and modes of which every group of the class has one.
+
+    A run that breaks leaves some with a part of them, of which neither the slowest nor a sum over a step can be told.
+    """
+    return [
+        timing
+        for (exchange, _mode), found in by_exchange(timings).items()
+        if {timing.group for timing in found} >= set(groups.get(exchange.kind, ()))
+        for timing in found
+    ]
 
 
 def by_exchange(timings: Iterable[Timing]) -> Mapping[tuple[Exchange, Mode], list[Timing]]:

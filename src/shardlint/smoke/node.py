@@ -24,7 +24,7 @@ from shardlint.smoke.precheck import Needs, precheck
 from shardlint.smoke.progress import START_UP, Progress
 from shardlint.smoke.ranks_process import RanksProcess
 from shardlint.smoke.reach import addresses
-from shardlint.smoke.records import Doing, Ended, Ready, Record
+from shardlint.smoke.records import Doing, Ended, Ready, Record, Timed
 from shardlint.smoke.result import SmokeResult
 from shardlint.smoke.surroundings import Surroundings
 from shardlint.smoke.trial import Host, Trial
@@ -48,6 +48,8 @@ class Node:
 
     def __init__(self, plan: Plan, trial: Trial, folder: Path, tell: Tell = silent) -> None:
         self.plan = plan
+        self.backend = ""
+        """Empty until it is chosen."""
         self.tell = tell
         self._told = {*START_UP, "end"}
         self.trial = trial
@@ -97,6 +99,7 @@ class Node:
 
     def _choose(self, backend: str) -> None:
         """What is tried depends on the devices."""
+        self.backend = backend
         self.plan = self.progress.plan = self.plan.on(backend)
 
     def _job(self, backend: str, store: str, listening: int = -1) -> Job:
@@ -188,10 +191,14 @@ class Node:
     def _composed(self, reason: str, observations: tuple[Observation, ...], hosts: tuple[Host, ...]) -> SmokeResult:
         progress = self.progress
         claims = (*progress.claims, *progress.replica_claims(), *progress.end_claims(reason, self.words))
-        backend, torch = (progress.loaded.backend, progress.loaded.torch) if progress.loaded else ("", "")
+        backend = progress.loaded.backend if progress.loaded else self.backend
+        torch = progress.loaded.torch if progress.loaded else self.ready[self.seat.node].torch
         timings = tuple(_timings(progress, self.trial))
+        sent = tuple(each for each in self.trial.exchanges if self.trial.repetitions and each.kind in self.plan.groups)
         seen = (*observations, *progress.shared_gpus(), *link_observations(timings, backend == "nccl"))
-        return SmokeResult(self.plan, claims, "", backend, torch, observations=seen, hosts=hosts, timings=timings)
+        return SmokeResult(
+            self.plan, claims, "", backend, torch, observations=seen, hosts=hosts, timings=timings, exchanges=sent
+        )
 
 
 def _who_speaks(speakers: Sequence[Any], seconds: float) -> list[Any]:
@@ -210,14 +217,13 @@ def fingerprint(plan: Plan) -> str:
 
 
 def _timings(progress: Progress, trial: Trial) -> Iterator[Timing]:
-    """A group is as slow as its slowest member."""
-    slowest: dict[tuple[int, tuple[int, ...], str], Timing] = {}
+    """A group is as slow as its slowest member, which is not known before all of them have spoken."""
+    members: dict[tuple[int, tuple[int, ...], Mode], list[Timed]] = {}
     for timed in progress.timed:
-        exchange = trial.exchanges[timed.exchange]
-        group = progress.plan.group_of(exchange.kind, timed.rank)
+        group = progress.plan.group_of(trial.exchanges[timed.exchange].kind, timed.rank)
         mode: Mode = "alone" if timed.mode == "alone" else "together"
-        found = Timing(exchange, group, mode, timed.bytes, timed.median_us, timed.p99_us)
-        key = (timed.exchange, group, mode)
-        if key not in slowest or slowest[key].median_us < found.median_us:
-            slowest[key] = found
-    yield from slowest.values()
+        members.setdefault((timed.exchange, group, mode), []).append(timed)
+    for (number, group, mode), found in members.items():
+        if {timed.rank for timed in found} == set(group):
+            slowest = max(found, key=lambda timed: timed.median_us)
+            yield Timing(trial.exchanges[number], group, mode, slowest.bytes, slowest.median_us, slowest.p99_us)

@@ -8,7 +8,7 @@ from typing import Any
 from shardlint._version import __version__
 from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
 from shardlint.smoke.comparison import changes
-from shardlint.smoke.exchanges import Timing, best_known, by_exchange
+from shardlint.smoke.exchanges import Exchange, Timing, best_known, by_exchange, whole_classes
 from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.result import Claim, SmokeResult
@@ -61,6 +61,7 @@ def json_data(result: SmokeResult, name: str = "") -> dict[str, Any]:
         "plan": {key: value for key, value in plan.to_json().items() if key != "deviations"},
         "claims": [claim._asdict() for claim in result.claims],
         "timings": [_timing_data(timing) for timing in result.timings],
+        "not_timed": [_exchange_data(exchange) for exchange in result.not_timed],
     }
 
 
@@ -161,9 +162,10 @@ def _members(group: tuple[int, ...]) -> str:
 
 
 def _timing_lines(result: SmokeResult) -> Iterator[str]:
-    """A line for each exchange: its slowest group, alone and with all of its class; then what a step takes."""
-    grouped = by_exchange(result.timings)
-    known = best_known(result.timings)
+    """A line for each exchange: its slowest group, alone and with all of its class; then what a step takes, where all
+    of its exchanges are known."""
+    whole = whole_classes(result.timings, result.plan.groups)
+    grouped, known = by_exchange(whole), best_known(whole)
     if not known:
         return
     judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
@@ -180,15 +182,32 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
             f"{slowest.p99_us:.0f} us, {slowest.algorithm_bandwidth:.3g}, {slowest.bus_bandwidth:.3g}{beside}; "
             f"x {exchange.times} = {slowest.step_ms:.3g} ms"
         )
-    for phase in ("decode", "prefill"):
+    for phase in dict.fromkeys(exchange.phase for exchange in (*known, *result.not_timed)):
         of_phase = [timings for exchange, timings in known.items() if exchange.phase == phase]
+        missing = sum(exchange.phase == phase for exchange in result.not_timed)
+        if missing:
+            count = _number(len(of_phase) + missing, "exchange")
+            yield f"      {phase}: {missing} of {count} not timed in all groups: no sum of a step"
+            continue
         milliseconds = sum(max(timing.step_ms for timing in timings) for timings in of_phase)
         what = "per token" if phase == "decode" else f"per prefill step of {of_phase[0][0].exchange.tokens} tokens"
         yield f"      {phase}: {milliseconds:.3g} ms {what} are spent in these exchanges"
 
 
 def _timing_data(timing: Timing) -> dict[str, Any]:
-    exchange = timing.exchange
+    return _exchange_data(timing.exchange) | {
+        "group": list(timing.group),
+        "mode": timing.mode,
+        "bytes": timing.bytes,
+        "median_us": timing.median_us,
+        "p99_us": timing.p99_us,
+        "algorithm_gb_per_s": round(timing.algorithm_bandwidth, 4),
+        "bus_gb_per_s": round(timing.bus_bandwidth, 4),
+        "step_ms": round(timing.step_ms, 4),
+    }
+
+
+def _exchange_data(exchange: Exchange) -> dict[str, Any]:
     return {
         "operation": exchange.operation,
         "kind": exchange.kind,
@@ -196,15 +215,7 @@ def _timing_data(timing: Timing) -> dict[str, Any]:
         "phase": exchange.phase,
         "tokens": exchange.tokens,
         "times": exchange.times,
-        "group": list(timing.group),
-        "mode": timing.mode,
         "planned_bytes": exchange.bytes,
-        "bytes": timing.bytes,
-        "median_us": timing.median_us,
-        "p99_us": timing.p99_us,
-        "algorithm_gb_per_s": round(timing.algorithm_bandwidth, 4),
-        "bus_gb_per_s": round(timing.bus_bandwidth, 4),
-        "step_ms": round(timing.step_ms, 4),
     }
 
 

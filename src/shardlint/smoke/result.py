@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from shardlint.layout import Group
 from shardlint.smoke.claims import CLAIMS, expected
-from shardlint.smoke.exchanges import Exchange, Timing
+from shardlint.smoke.exchanges import Exchange, Timing, whole_classes
 from shardlint.smoke.job import Level
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
@@ -43,7 +43,10 @@ class SmokeResult(NamedTuple):
     """What was seen of hosts and links."""
     hosts: tuple[Host, ...] = ()
     timings: tuple[Timing, ...] = ()
+    """Of groups all of whose members have spoken; a run that breaks has them of some groups only."""
     level: Level = "quick"
+    exchanges: tuple[Exchange, ...] = ()
+    """What was to be timed."""
 
     @property
     def errors(self) -> tuple[Observation, ...]:
@@ -53,18 +56,31 @@ class SmokeResult(NamedTuple):
     @property
     def failed(self) -> tuple[str, ...]:
         """The names of the claims that did not hold somewhere."""
-        return tuple(name for name in CLAIMS if any(claim.name == name and not claim.ok for claim in self.claims))
+        wrong = {claim.name for claim in self.claims if not claim.ok}
+        return tuple(name for name in CLAIMS if name in wrong)
 
     @property
     def proven(self) -> tuple[str, ...]:
         """The names of the claims that held wherever the plan has them."""
-        return tuple(name for name in expected(self.plan) if self._held(name))
+        held = {(claim.name, claim.kind, claim.rank) for claim in self.claims if claim.ok}
+        wrong = self.failed
+        return tuple(
+            name
+            for name, judges in expected(self.plan).items()
+            if name not in wrong and all((name, kind, rank) in held for kind, rank in judges)
+        )
 
     @property
     def not_reached(self) -> tuple[str, ...]:
         """The names of the claims that some rank did not come to judge."""
         decided = self.failed + self.proven
         return tuple(name for name in expected(self.plan) if name not in decided)
+
+    @property
+    def not_timed(self) -> tuple[Exchange, ...]:
+        """The exchanges that were to be timed, and were not in every group."""
+        timed = {timing.exchange for timing in whole_classes(self.timings, self.plan.groups)}
+        return tuple(exchange for exchange in self.exchanges if exchange not in timed)
 
     @property
     def exit_code(self) -> int:
@@ -99,9 +115,6 @@ class SmokeResult(NamedTuple):
             "timings": tuple(
                 Timing(Exchange(*exchange), tuple(group), *rest) for exchange, group, *rest in data["timings"]
             ),
+            "exchanges": tuple(Exchange(*each) for each in data["exchanges"]),
         }
         return cls(**{**data, **rebuilt, "plan": plan})
-
-    def _held(self, name: str) -> bool:
-        judged = {(claim.kind, claim.rank) for claim in self.claims if claim.name == name and claim.ok}
-        return name not in self.failed and judged >= expected(self.plan)[name]
