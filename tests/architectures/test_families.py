@@ -94,7 +94,26 @@ MAMBA_BESIDE = {
     "mamba_expand": 2,
 }
 AUDIO = {"d_model": 32, "encoder_layers": 4, "encoder_ffn_dim": 64, "num_mel_bins": 8}
+THINKER = {
+    "thinker_config": {
+        "text_config": TINY | EXPERTS,
+        "vision_config": VISION,
+        "audio_config": AUDIO | {"encoder_attention_heads": 4, "downsample_hidden_size": 8},
+    }
+}
 OWN_KEYS: dict[str, dict[str, Any]] = {
+    "DeepseekOCR": {"projector_config": {"n_embed": 64, "input_dim": 32}},
+    "UnlimitedOCR": {"projector_config": {"n_embed": 64, "input_dim": 32}},
+    "DiffusionGemma": {"layer_types": ["sliding_attention", "full_attention"] * 4},
+    "Glm5Next": {"layer_types": ["linear_attention", "full_attention"] * 4, "index_kpool": 4}
+    | {"linear_num_heads": 4, "linear_head_dim": 8, "linear_conv_kernel_dim": 4},
+    "Lfm2Vl": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3, "model_type": "lfm2"}
+    | {"vision_config": VISION | {"num_patches": 16}, "projector_hidden_size": 48},
+    "MiniCPMV4_6": DELTA_NET,
+    "OlmoHybrid": DELTA_NET | {"layer_types": ["linear_attention", "full_attention"] * 4},
+    "Qwen2_5Omni": THINKER,
+    "Qwen3ASR": THINKER,
+    "Qwen3Omni": THINKER,
     "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4},
     "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
     | {"mamba_expand": 2, "mamba_d_state": 4, "mamba_d_conv": 4},

@@ -12,15 +12,23 @@ from shardlint.facts.geometry import NOTHING
 
 
 class Part:
-    """One nested dict of a config, or the whole of it ("" for `key`): written keys first, then its class's defaults."""
+    """One nested dict of a config, or the whole of it ("" for `key`): written keys first, then its class's defaults.
+
+    The dict of a dict is named with a dot between them.
+    """
 
     def __init__(self, geometry: Geometry, key: str) -> None:
-        written = geometry.raw.get(key) if key else geometry.raw
         self.name = key or "whole"
         self.model_id = geometry.model_id
-        self._written: Mapping[str, Any] = written if isinstance(written, Mapping) else NOTHING
-        self._class = _class_of(self._written, geometry.model_type, key)
-        self.is_known = isinstance(written, Mapping) or bool(self._class.name)
+        self._written: Mapping[str, Any] = geometry.raw
+        self._class = class_of(geometry.model_type) or ConfigClass("")
+        is_written = True
+        for word in key.split(".") if key else ():
+            written = self._written.get(word)
+            is_written = isinstance(written, Mapping)
+            self._written = written if isinstance(written, Mapping) else NOTHING
+            self._class = _class_of(self._written, self._class, word)
+        self.is_known = is_written or bool(self._class.name)
 
     @classmethod
     def of(cls, name: str, model_id: str, numbers: Mapping[str, Any]) -> Part:
@@ -49,9 +57,8 @@ class Part:
         return bool(self.odd(key, default))
 
 
-def _class_of(written: Mapping[str, Any], outer: str, key: str) -> ConfigClass:
+def _class_of(written: Mapping[str, Any], whole: ConfigClass, key: str) -> ConfigClass:
     """The class that the part is read by: its own where it names one that is known, else what the whole says of it."""
-    whole = class_of(outer)
-    names = (written.get("model_type"), whole.parts.get(key) if whole else None)
+    names = (written.get("model_type"), whole.parts.get(key))
     found = (class_of(name) for name in names if isinstance(name, str))
     return next((one for one in found if one is not None), ConfigClass(""))

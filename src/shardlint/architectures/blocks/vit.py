@@ -17,7 +17,7 @@ def siglip_vit(tower: Bricks, vision: Part, depth: int, *, post_norm: bool = Tru
     rows = (
         pixels(tower, "embeddings.patch_embedding", vision, width, bias=True),
         tower.whole("embeddings.position_embedding", side * side, width),
-        *_layers(tower, vision, depth),
+        *vit_layers(tower, vision, depth),
     )
     return (*rows, tower.whole("post_layernorm", width, bias=True)) if post_norm else rows
 
@@ -30,7 +30,7 @@ def clip_vit(tower: Bricks, vision: Part, depth: int) -> tuple[Row, ...]:
         pixels(tower, "embeddings.patch_embedding", vision, width, bias=False),
         tower.whole("embeddings.position_embedding", side * side + 1, width),
         tower.whole("pre_layrnorm", width, bias=True),
-        *_layers(tower, vision, depth),
+        *vit_layers(tower, vision, depth),
     )
 
 
@@ -43,7 +43,8 @@ def unused_layers(vision: Part, used: int) -> tuple[Unlike, ...]:
     return (Unlike(-(depth - used) * layer - 2 * width, "layers of the tower whose output is not taken are left out"),)
 
 
-def _layers(tower: Bricks, vision: Part, depth: int) -> tuple[Row, ...]:
+def vit_layers(tower: Bricks, vision: Part, depth: int) -> tuple[Row, ...]:
+    """Layers with LayerNorms before attention and MLP, and biases everywhere."""
     width, inner, heads = (vision.number(key) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
     packed = width % QUANTISED_MULTIPLE == 0 and inner % QUANTISED_MULTIPLE == 0
     mlp = plain_mlp(tower, f"{LAYER}.mlp", ("fc1", "fc2"), width, inner, depth)

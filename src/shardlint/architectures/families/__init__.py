@@ -45,6 +45,8 @@ KINDS = (
     "delta_hybrids",
     "hunyuan4",
     "seeing",
+    "omni",
+    "pages",
 )
 """The modules of this package that hold families, the most asked for first: each has a table of its own."""
 

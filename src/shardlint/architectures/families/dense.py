@@ -122,6 +122,7 @@ FAMILIES: Mapping[str, Family] = {
     "Gemma3TextModel": gemma3,
     "GemmaForCausalLM": gemma,
     "Glm4ForCausalLM": glm4,
+    "IQuestCoderForCausalLM": llama,
     "InternLM3ForCausalLM": llama,
     "InternLMForCausalLM": llama,
     "LLaMAForCausalLM": llama,
@@ -142,6 +143,7 @@ FAMILIES: Mapping[str, Family] = {
     "SolarForCausalLM": llama,
     "StableLMEpochForCausalLM": stablelm,
     "StableLmForCausalLM": stablelm,
+    "TeleChat3ForCausalLM": llama,
     "XverseForCausalLM": llama,
 }
 """Architecture class -> family."""

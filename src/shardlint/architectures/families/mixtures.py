@@ -282,6 +282,8 @@ FAMILIES: Mapping[str, Family] = {
     "GraniteMoeSharedForCausalLM": granite_moe,
     "HYV3ForCausalLM": hy_v3,
     "MiMoV2FlashForCausalLM": mimo_v2,
+    "MiMoV2ForCausalLM": mimo_v2,
+    "SarvamMoEForCausalLM": bailing_moe,
     "Step3p5ForCausalLM": step3p5,
 }
 """Architecture class -> family."""

@@ -43,6 +43,14 @@ def deepseek_v1(model: Model) -> Rows:
     return sparse(model, grouped_query(model), rows, ends_on_every_stage=False, tied=False)
 
 
+def dots1(model: Model) -> Rows:
+    """dots.llm1: DeepSeek's mixture behind ordinary attention with norms on the heads."""
+    moe = deepseek_sparse_layers(model)
+    rows = (*deepseek_experts(model, moe), *dense_beside(model, moe))
+    attention = grouped_query(model, qkv_bias=model.flag("attention_bias"), head_norms="per_head")
+    return sparse(model, attention, rows, ends_on_every_stage=False, tied=False)
+
+
 def deepseek_sparse(model: Model) -> Rows:
     """DeepSeek V3.2: sparse attention, whose indexer some layers share with the one before them."""
     moe, indexed = deepseek_sparse_layers(model), indexed_layers(model)
@@ -176,8 +184,10 @@ FAMILIES: Mapping[str, Family] = {
     "DeepseekV3ForCausalLM": deepseek,
     "DeepseekV32ForCausalLM": deepseek_sparse,
     "DeepseekV4ForCausalLM": deepseek_v4,
+    "Dots1ForCausalLM": dots1,
     "Glm4MoeLiteForCausalLM": glm4_moe_lite,
     "GlmMoeDsaForCausalLM": glm_dsa,
     "LongcatFlashForCausalLM": longcat_flash,
+    "MistralLarge3ForCausalLM": deepseek,
 }
 """Architecture class -> family."""

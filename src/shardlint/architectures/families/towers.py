@@ -351,6 +351,7 @@ FAMILIES: Mapping[str, Family] = {
     "KimiK25ForConditionalGeneration": WithTower(mla.deepseek, moonvit, KIMI_NAMES),
     "LlavaForConditionalGeneration": WithTower(_llava_text, llava, TOWER_AND_PROJECTOR_NAMES, unused),
     "Llama4ForConditionalGeneration": WithTower(experts.llama4, llama4),
+    "MiniMaxM3SparseForCausalLM": experts.minimax_m3,
     "MiniMaxM3SparseForConditionalGeneration": WithTower(experts.minimax_m3, minimax_m3, MINIMAX_NAMES),
     "Mistral3ForConditionalGeneration": WithTower(dense.llama, pixtral, (*TOWER_AND_PROJECTOR_NAMES, *_OLD_LANGUAGE)),
     "Qwen2VLForConditionalGeneration": WithTower(dense.qwen2, qwen2_vl, QWEN2_VL_NAMES),
