@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from shardlint.check import Settings
@@ -9,7 +11,7 @@ from shardlint.check.command import OneModel, read_command
 from shardlint.check.trying import Trial
 from shardlint.facts import hardware_spec
 from shardlint.facts.hardware import Hardware
-from shardlint.planning import Candidate, Machines, Objective, Plan, plan
+from shardlint.planning import OBJECTIVES, Candidate, Machines, Objective, Plan, plan
 from shardlint.planning.candidates import candidates
 
 DENSE = {
@@ -90,10 +92,61 @@ def test_a_model_that_fits_nowhere_leaves_nothing() -> None:
     assert [option.candidate[:3] for option in found.refused] == [(1, 1, 1)]
 
 
-def test_layouts_that_hold_too_few_requests_come_last() -> None:
-    found = planned(DENSE, "8xH100", flags="--max-model-len 8192")
-    holds = [item.option.holds for item in found.ranked]
-    assert min(holds) >= 1
+TIGHT = DENSE | {
+    "architectures": ["Qwen3ForCausalLM"],
+    "model_type": "qwen3",
+    "hidden_size": 5120,
+    "intermediate_size": 25600,
+    "num_hidden_layers": 64,
+    "head_dim": 128,
+    "vocab_size": 151936,
+    "max_position_embeddings": 40960,
+}
+"""One GPU of 80 GB has room for its weights and for most of one request of its length."""
+
+
+def test_requests_are_counted_whole_in_each_replica() -> None:
+    for item in planned(TIGHT, "2x8xH100", "throughput").ranked:
+        held, all_held = item.option.per_replica, item.option.requests
+        assert held is not None and all_held is not None
+        copies = item.option.candidate.data_parallel_size
+        assert all_held == tuple(math.floor(each) * copies for each in held)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_layout_whose_replicas_hold_no_whole_request_comes_last(objective: Objective) -> None:
+    found = planned(TIGHT, "2x8xH100", objective)
+    last = found.ranked[-1].option
+    assert last.per_replica is not None and 0 < last.per_replica.likely < 1 < last.per_replica.likely * 16
+    assert (last.candidate[:3], last.holds) == ((1, 1, 16), 0)
+    assert all(item.option.holds >= 1 for item in found.ranked[:-1])
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    ("config", "spec"),
+    [(TIGHT, "2x8xH100"), (TIGHT, "8xH100"), (SMALL, "6xH100"), (EXPERTS, "2x8xH100"), (DENSE, "8xL40S")],
+)
+def test_a_reason_says_what_is_so(config: dict[str, object], spec: str, objective: Objective) -> None:
+    found = planned(config, spec, objective)
+    least, per_node = found.situation.least_gpus, found.machines.gpus_per_node
+    inside = [
+        item.option.candidate
+        for item in found.ranked
+        if item.option.holds >= 1
+        and item.option.candidate.pipeline_parallel_size == 1
+        and not item.option.crosses_nodes
+    ]
+    for option, why in found.ranked:
+        size, tensor = option.candidate.replica_size, option.candidate.tensor_parallel_size
+        assert not why.startswith("replicas of ") or (least is not None and size > least)
+        assert not why.startswith("copies of the smallest") or (
+            size == least and option.candidate.data_parallel_size > 1
+        )
+        assert not why.startswith("the widest") or tensor == max(each.tensor_parallel_size for each in inside)
+        assert not why.startswith("the model fits one node") or (least is not None and least <= per_node)
+        assert not why.startswith("the model fits no") or least is None or least > per_node
+        assert not why.startswith("the number of GPUs does not divide") or tensor == 1
 
 
 def test_every_candidate_fits_its_machines_and_is_listed_once() -> None:

@@ -159,7 +159,7 @@ def _is_mixed(nodes: tuple[Node, ...]) -> bool:
 def _line(item: Ranked, facts: DeploymentFacts, length: object) -> LayoutLine:
     option, candidate = item.option, item.option.candidate
     tokens = length.value if isinstance(length, Located) else None
-    requests = option.sequences
+    cached, requests = option.cached, option.requests
     weights = [rank.weight_bytes for rank in option.layout.ranks if rank.weight_bytes] if option.layout else []
     return LayoutLine(
         tensor_parallel_size=candidate.tensor_parallel_size,
@@ -174,7 +174,7 @@ def _line(item: Ranked, facts: DeploymentFacts, length: object) -> LayoutLine:
         reasons=(item.why, *(finding.message for finding in option.warnings)),
         weight_bytes_per_gpu=max(weights, default=None),
         kv_bytes_per_gpu=_range(option.memory.tightest().kv) if option.memory else None,
-        kv_tokens=_range(requests.scaled(tokens)) if requests is not None and tokens else None,
+        kv_tokens=_range(cached.scaled(tokens)) if cached is not None and tokens else None,
         requests=_range(requests) if requests is not None else None,
         bytes_sent_per_token=_sent(option, facts),
         unknown=option.memory_unknown,

@@ -7,6 +7,8 @@ to be those of 0.19, less the CUDA graphs.
 
 from __future__ import annotations
 
+import math
+
 from shardlint.engines.versions import Version
 from shardlint.findings.records import NamedTuple
 
@@ -23,6 +25,10 @@ class Estimate(NamedTuple):
     def scaled(self, by: float) -> Estimate:
         """All three times a number that is not negative."""
         return Estimate(self.low * by, self.likely * by, self.high * by)
+
+    def whole(self) -> Estimate:
+        """What of a count is whole: 16.7 requests are 16 that run and one that waits."""
+        return Estimate(*(math.floor(each) for each in self))
 
     def plus(self, other: Estimate) -> Estimate:
         """Both together."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from shardlint.findings.records import NamedTuple
+from shardlint.findings.words import counted
 from shardlint.planning.candidates import Candidate
 from shardlint.planning.ranking import Ranked
 
@@ -204,11 +205,10 @@ def _yaml(text: str) -> str:
 
 def _why(wanted: Wanted) -> Iterator[str]:
     layout = wanted.layout
-    yield f"# {wanted.model} on {layout.world_size} GPUs: {wanted.ranked.why}."
-    requests = wanted.ranked.option.sequences
+    yield f"# {wanted.model} on {counted(layout.world_size, 'GPU')}: {wanted.ranked.why}."
+    requests = wanted.ranked.option.requests
     if requests is not None and wanted.max_model_len:
-        low, high = max(0.0, requests.low), max(0.0, requests.high)
-        held = f"{max(0.0, requests.likely):.1f} ({low:.1f} to {high:.1f})"
+        held = f"{requests.likely} ({requests.low} to {requests.high})"
         yield f"# The KV cache likely holds {held} requests of {wanted.max_model_len} tokens at once."
 
 

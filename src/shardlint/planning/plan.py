@@ -47,8 +47,11 @@ def plan(trial: Trial, machines: Machines, objective: Objective = "fits", reques
         machines=machines,
         size_known=any(option.memory for option in options) or not isinstance(facts.least_weights, Unknown),
         least_gpus=_least(trial, options),
+        widest=max(
+            (option.candidate.tensor_parallel_size for option in options if _is_inside_a_node(option)), default=None
+        ),
         node_divides=any(
-            option.candidate.tensor_parallel_size == machines.gpus_per_node and not option.is_refused
+            option.candidate.tensor_parallel_size == machines.gpus_per_node and not option.is_refused_for_its_shape
             for option in options
         ),
         has_experts=has_experts,
@@ -57,6 +60,11 @@ def plan(trial: Trial, machines: Machines, objective: Objective = "fits", reques
     )
     refused = tuple(option for option in options if option.is_refused)
     return Plan(machines, objective, rank(options, situation, objective), refused, situation)
+
+
+def _is_inside_a_node(option: Option) -> bool:
+    works = not option.is_refused and option.holds >= 1
+    return works and option.candidate.pipeline_parallel_size == 1 and not option.crosses_nodes
 
 
 def _least(trial: Trial, options: list[Option]) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from shardlint.findings.records import NamedTuple
+from shardlint.findings.words import counted
 from shardlint.planning.candidates import Machines
 from shardlint.planning.weighing import Option
 
@@ -25,6 +26,8 @@ class Situation(NamedTuple):
     """Whether anything is known of what the model takes; where nothing is, no row can say that a node is too small."""
     least_gpus: int | None
     """GPUs of the smallest replica that holds the model; None where none does."""
+    widest: int | None
+    """The largest tensor parallel size of a replica inside a node that works; None where none does."""
     node_divides: bool
     """Whether the model can be cut into as many pieces as a node has GPUs."""
     has_experts: bool
@@ -37,16 +40,18 @@ class Situation(NamedTuple):
         return self.least_gpus == 1
 
     @property
-    def fits_one_node(self) -> bool:
+    def fits_one_node(self) -> bool | None:
+        """Whether one node holds the model; None where nothing is known of its size."""
         if self.least_gpus is None:
-            return not self.size_known
+            return False if self.size_known else None
         return self.least_gpus <= self.machines.gpus_per_node
 
 
 class Row(NamedTuple):
     """One row of the table: when it holds, which layouts it means, and why."""
 
-    why: str
+    why: Callable[[Option, Situation], str]
+    """In words that are true of the layout: a row means several."""
     holds: Callable[[Situation], bool]
     means: Callable[[Option, Situation], bool]
 
@@ -63,10 +68,12 @@ def rank(options: Sequence[Option], situation: Situation, objective: Objective) 
     table = [row for row in TABLES[objective] if row.holds(situation)]
     placed = [(option, _row_of(option, table, situation)) for option in options if not option.is_refused]
     ordered = sorted(placed, key=lambda pair: _key(pair[0], pair[1], situation))
-    return tuple(Ranked(option, table[row].why if row < len(table) else OTHERWISE) for option, row in ordered)
+    return tuple(
+        Ranked(option, table[row].why(option, situation) if row < len(table) else OTHERWISE) for option, row in ordered
+    )
 
 
-OTHERWISE = "legal, and no row of the table speaks for it"
+OTHERWISE = "it works, and for this objective nothing is known that speaks for it"
 
 
 def _row_of(option: Option, table: Sequence[Row], situation: Situation) -> int:
@@ -74,19 +81,24 @@ def _row_of(option: Option, table: Sequence[Row], situation: Situation) -> int:
 
 
 def _key(option: Option, row: int, situation: Situation) -> tuple[object, ...]:
-    """What holds too little goes behind what holds enough, idle GPUs behind those that work, then the table."""
+    """What holds too little goes last, the least of it behind; idle GPUs behind those that work; then the table."""
     candidate = option.candidate
     return (
-        option.is_doubtful,
-        option.holds < situation.requests,
+        missing(option, situation),
         option.idle_gpus > 0 and candidate.world_size < (situation.least_gpus or 1),
         row,
         option.idle_gpus,
         -option.holds,
+        -option.cached.likely if option.cached is not None else 0.0,
         -candidate.tensor_parallel_size,
         candidate.pipeline_parallel_size,
         candidate.enable_expert_parallel,
     )
+
+
+def missing(option: Option, situation: Situation) -> float:
+    """Requests at once that a layout likely holds too few, 0 for one that holds what was asked."""
+    return max(0.0, situation.requests - option.holds)
 
 
 # The rows
@@ -107,8 +119,8 @@ def _whole_node_contexts(option: Option, situation: Situation) -> bool:
     return option.candidate.decode_context_parallel_size > 1 and _whole_node(_without_contexts(option), situation)
 
 
-def _widest(option: Option, situation: Situation) -> bool:
-    """TP inside a node and nothing idle, where the node's own number is not legal."""
+def _inside_a_node(option: Option, situation: Situation) -> bool:
+    """TP inside a node and nothing idle: the widest, and the narrower ones behind it."""
     candidate = option.candidate
     inside = candidate.pipeline_parallel_size == 1 and not option.crosses_nodes
     return inside and option.idle_gpus == 0 and candidate.decode_context_parallel_size == 1
@@ -135,9 +147,11 @@ def _copies(option: Option, situation: Situation) -> bool:
     return candidate.replica_size == situation.least_gpus and _stays_inside(option)
 
 
-def _pairs(option: Option, situation: Situation) -> bool:
-    candidate = option.candidate
-    return candidate.data_parallel_size > 1 and candidate.pipeline_parallel_size == 1 and not option.crosses_nodes
+def _larger(option: Option, situation: Situation) -> bool:
+    """Copies of a replica that is larger than it has to be."""
+    candidate, least = option.candidate, situation.least_gpus
+    more = least is not None and candidate.replica_size > least
+    return more and candidate.data_parallel_size > 1 and _stays_inside(option)
 
 
 def _nodes_as_stages(option: Option, situation: Situation) -> bool:
@@ -179,63 +193,101 @@ def _without_experts(option: Option) -> Option:
 
 
 ONE_GPU = Row(
-    "the model fits one GPU: no parallelism, and more GPUs are more copies", lambda at: at.fits_one_gpu, _one_gpu
+    lambda option, at: "the model fits one GPU: no parallelism, and more GPUs are more copies",
+    lambda at: at.fits_one_gpu,
+    _one_gpu,
 )
 WHOLE_NODE = Row(
-    "the model fits one node: tensor parallelism over all its GPUs",
-    lambda at: at.fits_one_node and at.fast_link is not False,
+    lambda option, at: (
+        "the model fits one node: tensor parallelism over all its GPUs"
+        if at.fits_one_node
+        else "whether the model fits one node is not known: where it does, tensor parallelism over all its GPUs"
+    ),
+    lambda at: at.fits_one_node is not False and at.fast_link is not False,
     _whole_node,
 )
 WHOLE_NODE_EXPERTS = Row(
-    "the same with whole experts on each rank instead of slices of all",
-    lambda at: at.fits_one_node and at.has_experts,
+    lambda option, at: "tensor parallelism over a node's GPUs, with whole experts on each instead of slices of all",
+    lambda at: at.fits_one_node is not False and at.has_experts,
     _whole_node_experts,
 )
 WHOLE_NODE_CONTEXTS = Row(
-    "ranks that hold the same KV heads share the tokens out among them: room for longer or more requests",
-    lambda at: at.fits_one_node,
+    lambda option, at: (
+        "ranks that hold the same KV heads share the tokens out among them: room for longer or more requests"
+    ),
+    lambda at: at.fits_one_node is not False,
     _whole_node_contexts,
 )
 ATTENTION_COPIES = Row(
-    "a mixture of experts: copies of the attention, the experts spread over all ranks",
+    lambda option, at: "a mixture of experts: copies of the attention, the experts spread over all ranks",
     lambda at: at.has_experts,
     _data_parallel_attention,
 )
 MIXED = Row(
-    "a mixture of experts: attention cut inside a node and copied, the experts spread over all ranks",
+    lambda option, at: (
+        "a mixture of experts: attention cut inside a node and copied, the experts spread over all ranks"
+    ),
     lambda at: at.has_experts,
     _mixed_attention,
 )
-COPIES = Row("copies of the smallest replica that holds the model", lambda at: at.fits_one_node, _copies)
-PAIRS = Row("fewer, larger replicas: more room for the KV cache of each request", lambda at: at.fits_one_node, _pairs)
-WIDEST = Row("the widest tensor parallelism that the model allows inside a node", lambda at: True, _widest)
+COPIES = Row(
+    lambda option, at: (
+        "copies of the smallest replica that holds the model"
+        if option.candidate.data_parallel_size > 1
+        else "the smallest replica that holds the model"
+    ),
+    lambda at: at.fits_one_node is not False,
+    _copies,
+)
+LARGER = Row(
+    lambda option, at: (
+        f"replicas of {counted(option.candidate.replica_size, 'GPU')} where {at.least_gpus} would do: fewer of them, "
+        "each with more room for its KV cache"
+    ),
+    lambda at: at.fits_one_node is not False,
+    _larger,
+)
+WIDEST = Row(
+    lambda option, at: (
+        "the widest tensor parallelism that the model allows inside a node"
+        if option.candidate.tensor_parallel_size == at.widest
+        else f"tensor parallelism over {option.candidate.tensor_parallel_size} of the {at.machines.gpus_per_node} GPUs "
+        "of a node, and copies"
+    ),
+    lambda at: True,
+    _inside_a_node,
+)
 A_STAGE_EACH = Row(
-    "the number of GPUs does not divide the model: a pipeline stage for each GPU, which may be uneven",
+    lambda option, at: "the number of GPUs does not divide the model: a pipeline stage for each, which may be uneven",
     lambda at: not at.node_divides and not at.fits_one_gpu,
     _a_stage_each,
 )
 STAGES_ONLY = Row(
-    "GPUs without a fast link: pipeline stages send less than tensor parallelism",
+    lambda option, at: "GPUs without a fast link: pipeline stages send less than tensor parallelism",
     lambda at: at.fast_link is False and not at.fits_one_gpu,
     _stages_only,
 )
 STAGES = Row(
-    "pipeline stages with at most two ranks each: the number of GPUs need not divide the model",
+    lambda option, at: "pipeline stages with at most two ranks each: the number of GPUs need not divide the model",
     lambda at: not at.fits_one_gpu,
     _stages,
 )
 SLOW_NODE = Row(
-    "tensor parallelism over PCIe: it works, and each layer waits for two all-reduces",
-    lambda at: at.fits_one_node and at.fast_link is False,
+    lambda option, at: "tensor parallelism over PCIe: it works, and each layer waits for two all-reduces",
+    lambda at: at.fits_one_node is not False and at.fast_link is False,
     _whole_node,
 )
 NODES_AS_STAGES = Row(
-    "the model fits no single node: tensor parallelism inside each, a pipeline stage for every node",
+    lambda option, at: (
+        "the model fits no single node: tensor parallelism inside each, a pipeline stage for every node"
+        if at.fits_one_node is False
+        else "whether the model fits one node is not known: where it does not, a pipeline stage for every node"
+    ),
     lambda at: at.machines.nodes > 1 and not at.fits_one_node,
     _nodes_as_stages,
 )
 ACROSS_NODES = Row(
-    "tensor parallelism across nodes: only over a network as fast as the link inside",
+    lambda option, at: "tensor parallelism across nodes: only over a network as fast as the link inside",
     lambda at: at.machines.nodes > 1,
     _across_nodes,
 )
@@ -255,7 +307,7 @@ TABLES: dict[Objective, tuple[Row, ...]] = {
         WHOLE_NODE_CONTEXTS,
         MIXED,
         WIDEST,
-        PAIRS,
+        LARGER,
         STAGES,
     ),
     "latency": (
@@ -279,7 +331,7 @@ TABLES: dict[Objective, tuple[Row, ...]] = {
         STAGES_ONLY,
         WHOLE_NODE_EXPERTS,
         WHOLE_NODE,
-        PAIRS,
+        LARGER,
         ACROSS_NODES,
         STAGES,
     ),

@@ -26,22 +26,34 @@ class Option(NamedTuple):
     idle_gpus: int
     crosses_nodes: bool
     """Whether a tensor parallel group runs over several nodes."""
-    sequences: Estimate | None
-    """Requests of the full length that all copies hold at once; None for no cache or no figures."""
+    per_replica: Estimate | None
+    """Requests of the full length that the KV cache of one replica holds; None for no cache or no figures."""
 
     @property
     def is_refused(self) -> bool:
         return bool(self.refusals)
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether the likely figures do not hold one request of the full length."""
-        return self.sequences is not None and self.sequences.likely < 1
+    def is_refused_for_its_shape(self) -> bool:
+        """Whether it would be refused on GPUs of any size."""
+        return any(finding.family != "memory" for finding in self.refusals)
+
+    @property
+    def requests(self) -> Estimate | None:
+        """Requests of the full length that all replicas hold at once: each has a cache of its own, and shares none."""
+        if self.per_replica is None:
+            return None
+        return self.per_replica.whole().scaled(self.candidate.data_parallel_size)
+
+    @property
+    def cached(self) -> Estimate | None:
+        """The caches of all replicas together, in requests of the full length and parts of them."""
+        return self.per_replica.scaled(self.candidate.data_parallel_size) if self.per_replica is not None else None
 
     @property
     def holds(self) -> float:
         """Requests of the full length that it likely holds; endless where no cache limits them."""
-        return float("inf") if self.sequences is None else self.sequences.likely
+        return float("inf") if self.requests is None else self.requests.likely
 
 
 def weigh(candidate: Candidate, machines: Machines, tried: Tried) -> Option:
@@ -50,7 +62,6 @@ def weigh(candidate: Candidate, machines: Machines, tried: Tried) -> Option:
     layout = facts.layout if isinstance(facts.layout, Layout) else None
     memory = facts.memory
     known = memory.value if isinstance(memory, Located) else None
-    per_copy = known.sequences() if known is not None else None
     return Option(
         candidate=candidate,
         refusals=tuple(finding for finding in tried.findings if finding.severity == "error"),
@@ -60,7 +71,7 @@ def weigh(candidate: Candidate, machines: Machines, tried: Tried) -> Option:
         memory_unknown=memory.reason if isinstance(memory, Unknown) else "",
         idle_gpus=machines.gpus - candidate.world_size,
         crosses_nodes=bool(layout and layout.crossing("tp")),
-        sequences=per_copy.scaled(candidate.data_parallel_size) if per_copy is not None else None,
+        per_replica=known.sequences() if known is not None else None,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shardlint.findings.records import NamedTuple
+from shardlint.findings.words import counted
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
 
@@ -42,9 +43,9 @@ class LayoutLine(NamedTuple):
     kv_bytes_per_gpu: Range | None
     """What is left for the KV cache on the GPU that decides."""
     kv_tokens: Range | None
-    """Of all copies together."""
+    """Of all replicas together, each of which has a cache of its own."""
     requests: Range | None
-    """Requests of the full length that all copies hold at once."""
+    """Requests of the full length that all replicas hold at once, of each replica the whole ones."""
     bytes_sent_per_token: int | None
     """By a tensor parallel rank into all-reduces, for each token of a step, before the algorithm's own factor."""
     unknown: str
@@ -115,13 +116,16 @@ def _layout(number: int, layout: LayoutLine, colour: bool) -> Iterator[str]:
 
 
 def _figures(layout: LayoutLine) -> str:
-    parts = [f"{layout.gpus} GPUs" + (f", {layout.idle_gpus} idle" if layout.idle_gpus else "")]
+    parts = [counted(layout.gpus, "GPU") + (f", {layout.idle_gpus} idle" if layout.idle_gpus else "")]
     if layout.weight_bytes_per_gpu is not None:
         parts.append(f"{layout.weight_bytes_per_gpu / GIB:.1f} GiB of weights on the fullest")
     if layout.requests is not None and layout.kv_tokens is not None:
         tokens, requests = layout.kv_tokens, layout.requests
         parts.append(f"KV cache for about {tokens.likely:,.0f} tokens ({tokens.low:,.0f} to {tokens.high:,.0f})")
-        parts.append(f"{requests.likely:.1f} requests at once ({requests.low:.1f} to {requests.high:.1f})")
+        replicas = layout.data_parallel_size
+        each = f", {requests.likely / replicas:.0f} in each of {replicas} replicas" if replicas > 1 else ""
+        whole = counted(round(requests.likely), "request")
+        parts.append(f"{whole} at once ({requests.low:.0f} to {requests.high:.0f}){each}")
     elif layout.unknown:
         parts.append(f"memory not known: {plain(layout.unknown)}")
     if layout.bytes_sent_per_token:

@@ -10,6 +10,7 @@ from shardlint.deployment.spelling import respelled as respelled
 from shardlint.engines.engine import Engine
 from shardlint.engines.versions import Version
 from shardlint.findings import Located
+from shardlint.findings.words import counted as counted
 from shardlint.layout import Legal, Uneven
 
 GIB = 2**30
@@ -21,11 +22,6 @@ SHORT = {
     "data_parallel_size": "DP",
     "prefill_context_parallel_size": "PCP",
 }
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 GPU`, `8 GPUs`, `2 replicas`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listed(values: Iterable[object]) -> str:
