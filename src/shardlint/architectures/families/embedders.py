@@ -47,28 +47,47 @@ def nomic(model: Model) -> Rows:
     period, with_bias = model.odd_number("moe_every_n_layers", 0), model.flag("mlp_fc1_bias", default=True)
     moe = tuple(layer for layer in layers if period and layer % period == 1)
     others = tuple(layer for layer in layers if layer not in frozenset(moe))
-    heads = Heads(model.heads, model.heads, hidden // model.heads)
-    attention, output = grouped_query(
-        model, qkv_bias=qkv_bias, output_bias=qkv_bias, heads=heads, name=f"{name}.attn", output="out_proj"
-    )
     has_gate = model.odd("activation_function", "swiglu") == "swiglu"
-    words, types = model.vocabulary, model.odd_number("type_vocab_size", 2)
     mlp = (
         gated(f"{name}.mlp", hidden, inner, others, bias=with_bias)
         if has_gate
         else plain(f"{name}.mlp", ("up_proj", "down_proj"), hidden, inner, others, bias=with_bias)
     )
-    weights = (
-        _table("embeddings.word_embeddings", words, hidden),
+    around = _rotary_bert(model, model.odd_number("type_vocab_size", 2), bias=qkv_bias)
+    return Rows((*around, *mlp, *_nomic_experts(model, f"{name}.mlp", inner, moe)), (), len(layers))
+
+
+def _rotary_bert(model: Model, types: int, *, bias: bool) -> tuple[Row, ...]:
+    """BERT with rotary positions but for its MLPs; `types` of tokens have embeddings of their own."""
+    hidden, layers, name = model.hidden_size, model.layers, "encoder.layers.#"
+    heads = Heads(model.heads, model.heads, hidden // model.heads)
+    attention, output = grouped_query(
+        model, qkv_bias=bias, output_bias=bias, heads=heads, name=f"{name}.attn", output="out_proj"
+    )
+    return (
+        _table("embeddings.word_embeddings", model.vocabulary, hidden),
         *((_table("embeddings.token_type_embeddings", types, hidden),) if types else ()),
         _once("embeddings.LayerNorm", hidden, bias=True),
         attention._replace(attention=None),
         output,
-        *mlp,
         *(norm(f"{name}.{key}", hidden, layers, bias=True) for key in ("attn_ln", "mlp_ln")),
-        *_nomic_experts(model, f"{name}.mlp", inner, moe),
     )
-    return Rows(weights, (), len(layers))
+
+
+def gte(model: Model) -> Rows:
+    """GTE and Arctic Embed 2: BERT with rotary positions, and a gate in its MLPs that has no bias."""
+    layers, inner = model.layers, model.number("intermediate_size")
+    merged, down = gated("encoder.layers.#.mlp", model.hidden_size, inner, layers, bias=True)
+    around = _rotary_bert(model, model.odd_number("type_vocab_size", 0), bias=True)
+    return Rows((*around, merged._replace(bias=False), down), (), len(layers))
+
+
+def gte_judge(model: Model) -> Rows:
+    """GTE as a reranker: its pooler, and one score for each label, both in 32 bits."""
+    rows, hidden = gte(model), model.hidden_size
+    body = tuple(row._replace(name=f"new.{row.name}") for row in rows.weights)
+    pooler = _head("new.pooler.dense", hidden, hidden, "first")
+    return rows._replace(weights=(*body, pooler, _head("classifier", labels(model), hidden, "first")))
 
 
 def _nomic_experts(model: Model, name: str, inner: int, moe: Sequence[int]) -> tuple[Row, ...]:
@@ -152,6 +171,9 @@ def _once(name: str, width: int, *, bias: bool = False) -> Row:
 
 FAMILIES: Mapping[str, Family] = {
     "BgeM3EmbeddingModel": bge_m3,
+    "GteModel": gte,
+    "GteNewForSequenceClassification": gte_judge,
+    "GteNewModel": gte,
     "InternLM2ForRewardModel": internlm2_reward,
     "JinaForRanking": jina_ranking,
     "ModernBertModel": modernbert,

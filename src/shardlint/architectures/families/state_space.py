@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from shardlint.architectures.blocks.attention import grouped_query
+from shardlint.architectures.blocks.attention import Heads, cache, grouped_query
 from shardlint.architectures.blocks.ends import EACH_STAGE, ends
 from shardlint.architectures.blocks.experts import gated_experts, router
 from shardlint.architectures.blocks.mlp import gated
@@ -13,7 +13,8 @@ from shardlint.architectures.blocks.recurrent import Mamba1, Mamba2, mamba1, mam
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.hybrid import hybrid, listed, others, time_step_rank
 from shardlint.architectures.model import Missing, Model
-from shardlint.architectures.rows import Row, Rows
+from shardlint.architectures.patterns import listed_as
+from shardlint.architectures.rows import Extent, Row, Rows
 
 LAYER = "model.layers.#"
 BACKBONE = "backbone.layers.#"
@@ -126,11 +127,75 @@ def _shared_mlp(model: Model) -> tuple[Row, ...]:
     return (merged._replace(name=f"{name}.input_linear", fuses=()), down._replace(name=f"{name}.output_linear"))
 
 
+ZAMBA2_HYBRIDS = (6, 12, 18, 24, 30, 36, 42, 47, 51)
+"""What the config class takes where the key is absent."""
+
+
+def zamba2(model: Model) -> Rows:
+    """Zamba 2: Mamba-2 in every layer; a few blocks of attention and an MLP that some of them share, with adapters."""
+    hidden, layers = model.hidden_size, model.layers
+    hybrids = listed_as(model, "layers_block_type", "hybrid", tuple(each for each in ZAMBA2_HYBRIDS if each in layers))
+    inner, heads = model.odd_number("mamba_expand") * hidden, model.odd_number("n_mamba_heads")
+    if not heads or inner % heads:
+        raise Missing(f"{model.geometry.model_id} has {heads} state heads in a width of {inner}")
+    sizes = (model.odd_number(f"mamba_{key}") for key in ("ngroups", "d_state", "d_conv"))
+    mixer, bias = Mamba2(heads, inner // heads, *sizes), model.flag("add_bias_linear")
+    conv_bias = model.flag("use_conv_bias", default=True)
+    weights = (
+        *mamba2(f"{LAYER}.mamba", hidden, mixer, layers, bias=bias, conv_bias=conv_bias),
+        norm(f"{LAYER}.input_layernorm", hidden, layers),
+        *(_shared_blocks(model, hybrids, bias=bias) if hybrids else ()),
+        *ends(model, stages=EACH_STAGE, norm_name="model.final_layernorm"),
+    )
+    rows = hybrid(model, weights, (), (mamba2_state(mixer, layers),))
+    return rows._replace(caches=(cache(model, hybrids, heads=_wide_heads(model)),) if hybrids else ())
+
+
+def _wide_heads(model: Model) -> Heads:
+    """Of the shared blocks, which attend to what comes in beside what the first layer took in."""
+    return Heads(model.heads, model.heads, 2 * model.hidden_size // model.heads)
+
+
+def _shared_blocks(model: Model, hybrids: Sequence[int], *, bias: bool) -> tuple[Row, ...]:
+    """The blocks, as often as there are some, and what each layer that takes one adds to it."""
+    name, hidden, rank = (
+        f"{LAYER}.shared_transformer",
+        Extent(model.hidden_size),
+        Extent(model.odd_number("adapter_rank")),
+    )
+    wide, inner = Extent(2 * model.hidden_size), Extent(model.number("intermediate_size"), "column")
+    low, queries = Extent(rank.count, "column"), Extent(model.heads, "query_head", _wide_heads(model).width)
+    merged, output = grouped_query(model, heads=_wide_heads(model), layers=hybrids, name=f"{name}.self_attn")
+    blocks = (
+        merged._replace(contraction=wide),
+        output,
+        *gated(f"{name}.feed_forward", model.hidden_size, inner.count, hybrids, bias=bias),
+        norm(f"{name}.input_layernorm", 2 * model.hidden_size, hybrids),
+        norm(f"{name}.pre_ff_layernorm", model.hidden_size, hybrids),
+    )
+    held = min(model.odd_number("num_mem_blocks"), len(hybrids))
+    adapters: tuple[Row, ...] = (
+        Row(f"{name}.feed_forward.gate_up_proj_adapter.A", (low,), hidden, layers=hybrids),
+        Row(f"{name}.feed_forward.gate_up_proj_adapter.B", (inner, inner), rank, layers=hybrids),
+    )
+    if model.flag("use_shared_attention_adapter"):
+        for part in ("q", "k", "v"):
+            adapter = f"{name}.self_attn.linear_{part}_adapter"
+            adapters += (Row(f"{adapter}.A", (low,), wide, layers=hybrids),)
+            adapters += (Row(f"{adapter}.B", (queries,), rank, layers=hybrids),)
+    return (
+        *(row._replace(layers=hybrids[:held]) for row in blocks),
+        *adapters,
+        Row(f"{LAYER}.linear", (hidden,), hidden, layers=hybrids),
+    )
+
+
 FAMILIES: Mapping[str, Family] = {
     "FalconH1ForCausalLM": falcon_h1,
     "FalconMambaForCausalLM": mamba,
     "GraniteMoeHybridForCausalLM": granite_hybrid,
     "Mamba2ForCausalLM": mamba_2,
     "MambaForCausalLM": mamba,
+    "Zamba2ForCausalLM": zamba2,
 }
 """Architecture class -> family."""
