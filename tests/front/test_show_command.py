@@ -89,6 +89,17 @@ def test_the_worked_numbers_of_a_large_model_on_two_nodes(tmp_path: Path, capsys
     assert "! 8 pipeline groups of 2, 8 of them cross nodes" in out
 
 
+def test_without_expert_parallelism_experts_are_told_as_slices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"{EXPERTS} -tp 4 -dp 2"
+    out = show(tmp_path, command, "--hardware", "8xH100", capsys=capsys)
+    assert "1 group of 8 with a slice of every expert on each rank, inside a node: [0-7]" in out
+    assert "expert parallel" not in out
+    out = show(tmp_path, f"{command} --enable-expert-parallel", "--hardware", "8xH100", capsys=capsys)
+    assert "1 expert parallel group of 8, inside a node: [0-7]" in out
+
+
 @pytest.mark.parametrize("columns", [40, 80, 140])
 def test_the_picture_keeps_to_the_width(
     tmp_path: Path, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

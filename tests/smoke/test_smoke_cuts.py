@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from smoke_plans import DENSE, EXPERTS, plan
 
 from shardlint.smoke import cuts
+from shardlint.smoke.claims import in_words
 from shardlint.smoke.plan import Plan
 
 
@@ -73,6 +74,26 @@ def test_without_expert_parallelism_every_expert_is_cut_over_all_ranks() -> None
     assert found.experts is not None
     assert all(len(cuts.held_experts(found, found.experts, rank)) == 8 for rank in found.ranks)
     assert [cuts.expert_shard(found, rank) for rank in found.ranks] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"tp": 4}, "every rank has a slice of every expert, and the sum over the slices equals the unsplit experts"),
+        (
+            {"dp": 4},
+            "every rank has a slice of every expert, and the sum over the slices equals the unsplit experts, "
+            "some ranks having no tokens",
+        ),
+        ({"tp": 4, "ep": True}, "tokens reach the experts of all ranks and come back summed"),
+        (
+            {"dp": 2, "tp": 2, "ep": True},
+            "tokens reach the experts of all ranks and come back summed, some ranks having no tokens",
+        ),
+    ],
+)
+def test_what_is_claimed_of_experts_is_what_the_plan_does_with_them(sizes: dict[str, int], words: str) -> None:
+    assert in_words("experts", plan(EXPERTS, **sizes)) == words
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,29 @@ def test_replicas_beyond_the_devices_are_left_out_and_that_is_said(
     data = json.loads(capsys.readouterr().out)
     assert data["headline"].startswith("Deployment/wide (DP 8 × TP 4): ")
     assert data["not_proven"][-1] == "data_parallel_size 12 (tried with 8)"
+
+
+ALWAYS = 4
+"""NCCL, bandwidth, memory and several nodes are proven by no look at one host."""
+
+
+@pytest.mark.parametrize(
+    ("command", "beside"),
+    [
+        ("Qwen/Qwen3-8B -tp 2", []),
+        ("Qwen/Qwen3-8B -tp 2 --quantization fp8", ["weights quantised by fp8"]),
+        ("deepseek-ai/DeepSeek-R1 -tp 8", ["MLA's latent projections", "weights quantised by fp8"]),
+        (
+            "deepseek-ai/DeepSeek-V3.2 -tp 8",
+            ["MLA's latent projections", "weights quantised by fp8", "the index of sparse attention"],
+        ),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct -tp 2", ["layers with a recurrent state"]),
+        ("Qwen/Qwen2.5-VL-7B-Instruct -tp 2", ["towers of images or sounds"]),
+    ],
+)
+def test_what_no_claim_is_about_is_not_proven(
+    command: str, beside: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "serve.sh").write_text(f"vllm serve {command}\n")
+    main(["smoke", "serve.sh", "--level", "pre", "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["not_proven"][ALWAYS:] == beside

@@ -109,7 +109,7 @@ def _groups(layout: Layout, has_experts: bool) -> Iterator[GroupLine]:
         if not found or len(found[0]) < 2 or (kind in WITH_EXPERTS and not has_experts):
             continue
         crossing = len(layout.crossing(kind))
-        text = f"{len(found)} {WORDS[kind]} group{'s' if len(found) > 1 else ''} of {len(found[0])}"
+        text = _in_words(kind, len(found), len(found[0]), layout.sizes)
         if layout.ranks_per_node is None:
             where = "nodes not known"
         elif crossing:
@@ -117,6 +117,14 @@ def _groups(layout: Layout, has_experts: bool) -> Iterator[GroupLine]:
         else:
             where = "inside a node" if len(found) == 1 else "each inside a node"
         yield GroupLine(f"{text}, {where}: {_first(found)}", bool(crossing))
+
+
+def _in_words(kind: GroupKind, number: int, ranks: int, sizes: Sizes) -> str:
+    """Without expert parallelism the engine cuts every expert over the ranks that would else have whole ones."""
+    groups = "groups" if number > 1 else "group"
+    if kind == "ep" and not sizes.enable_expert_parallel:
+        return f"{number} {groups} of {ranks} with a slice of every expert on each rank"
+    return f"{number} {WORDS[kind]} {groups} of {ranks}"
 
 
 def _first(groups: tuple[tuple[int, ...], ...], most: int = 3) -> str:

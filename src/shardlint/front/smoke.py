@@ -133,7 +133,15 @@ def asked_for(
     plan = (
         layout
         if isinstance(layout, Unknown)
-        else smoke.plan_of(layout, facts.geometry, dtype=_dtype(facts), interleave=_interleave(facts), memory=memory)
+        else smoke.plan_of(
+            layout,
+            facts.geometry,
+            dtype=_word(facts, "dtype"),
+            interleave=_interleave(facts),
+            memory=memory,
+            rows=facts.rows,
+            quantization=_word(facts, "quantization"),
+        )
     )
     if isinstance(plan, Unknown) or isinstance(layout, Unknown):
         assert isinstance(plan, Unknown)
@@ -205,7 +213,7 @@ def _exchanges(facts: DeploymentFacts, layout: Layout) -> tuple[Exchange, ...]:
     if isinstance(rows, Unknown) or isinstance(geometry, Unknown):
         return ()
     hidden, vocabulary = geometry.facts["hidden_size"], geometry.value("vocab_size")
-    element_bytes = model_element_bytes(geometry, _dtype(facts))
+    element_bytes = model_element_bytes(geometry, _word(facts, "dtype"))
     if not isinstance(hidden, Located) or isinstance(element_bytes, Unknown):
         return ()
     batch = facts.knob("max_num_batched_tokens")
@@ -230,8 +238,8 @@ def _interleave(facts: DeploymentFacts) -> int | None:
     return None
 
 
-def _dtype(facts: DeploymentFacts) -> str | None:
-    written = facts.knob("dtype")
+def _word(facts: DeploymentFacts, knob: str) -> str | None:
+    written = facts.knob(knob)
     return written.value if isinstance(written, Located) else None
 
 

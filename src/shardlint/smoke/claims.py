@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardlint.layout import place_of
+from shardlint.smoke.cuts import own_tokens, token_source
 from shardlint.smoke.plan import Plan
 
 CLAIMS = {
@@ -14,8 +15,8 @@ CLAIMS = {
     "prefill-context": "chunks of a prompt with the keys and values of all ranks equal the whole prompt",
     "embedding": "each token is looked up by the one rank that has its row",
     "output-head": "the gathered logits without their padding equal those of the whole vocabulary",
-    "experts": "tokens reach the experts of all ranks and come back summed, some ranks having none",
-    "experts-all-to-all": "tokens sent to the ranks of their experts alone come back right, some ranks having none",
+    "experts": "tokens reach the experts of all ranks and come back summed",
+    "experts-all-to-all": "tokens sent to the ranks of their experts alone come back right",
     "repetition": "the same sum has the same bits every time",
     "graph-replay": "an all-reduce captured in a CUDA graph sums the new input of each replay",
     "stage-hand-off": "hidden_states and residual reach each stage in slices as the layers before it give them",
@@ -26,8 +27,24 @@ CLAIMS = {
 """What can be claimed, in the order in which it is tried: in whole numbers with tolerance 0, then (but for those of
 the groups and stages) in the model's dtype with the plan's."""
 
+SLICED_EXPERTS = "every rank has a slice of every expert, and the sum over the slices equals the unsplit experts"
+"""What stands for `experts` without expert parallelism, in the group that vLLM calls `ep` there too."""
+
+WITH_TOKENS = ("experts", "experts-all-to-all")
+"""Claims for which ranks have tokens of their own."""
+
 JUDGED_FROM_OUTSIDE = ("replicas", "ranks")
 """Claims that no rank can judge for itself."""
+
+
+def in_words(name: str, plan: Plan) -> str:
+    """What a claim says of this plan."""
+    words = CLAIMS[name]
+    if name == "experts" and not plan.sizes.enable_expert_parallel:
+        words = SLICED_EXPERTS
+    if name in WITH_TOKENS and any(not own_tokens(token_source(plan, rank)) for rank in plan.ranks):
+        words += ", some ranks having no tokens"
+    return words
 
 
 def expected(plan: Plan) -> dict[str, set[tuple[str, int]]]:

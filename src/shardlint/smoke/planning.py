@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from shardlint.architectures import Rows
+from shardlint.architectures.quantisation import quantisation_of
 from shardlint.facts import Geometry
 from shardlint.findings import Located, Unknown
 from shardlint.layout import Group, GroupKind, Layout, Sizes
@@ -36,11 +38,13 @@ def plan_of(
     dtype: str | None = None,
     interleave: int | None = None,
     memory: Memory | None = None,
+    rows: Rows | Unknown | None = None,
+    quantization: str | None = None,
 ) -> Plan | Unknown:
     """The plan that tries a layout of a model, or why there is none.
 
-    `dtype` and `interleave` are the engine's options as written. With a `memory`, the ranks take their weights and the
-    KV cache that it leaves room for.
+    `dtype`, `interleave` and `quantization` are the engine's options as written. With a `memory`, the ranks take their weights and the
+    KV cache that it leaves room for. `rows` tell what the model has beside what is tried; None where nobody asks.
     """
     if layout.refused is not None:
         return Unknown(f"the engine refuses this layout: {layout.refused}")
@@ -73,7 +77,7 @@ def plan_of(
         interleave=_interleave(interleave),
         dtype=model_dtype(geometry, dtype),
         allocation=() if memory is None else _allocation(layout, memory),
-        untried=tuple(_untried(sizes, heads, vocabulary, experts, has_experts)),
+        untried=(*_untried(sizes, heads, vocabulary, experts, has_experts), *_beside(geometry, rows, quantization)),
     )
 
 
@@ -162,3 +166,20 @@ def _untried(
         yield "experts"
     if sizes.enable_eplb:
         yield "copies of experts"
+
+
+def _beside(geometry: Geometry, rows: Rows | Unknown | None, quantization: str | None) -> Iterator[str]:
+    """What a model has that no claim is about: all matrices are plain, and all layers attend with heads."""
+    known = rows if isinstance(rows, Rows) else None
+    if geometry.value("is_mla"):
+        yield "MLA's latent projections"
+    if method := quantisation_of(geometry) or quantization:
+        yield f"weights quantised by {method}" if isinstance(method, str) else "quantised weights"
+    if known and any(cache.kind == "index" for cache in known.caches):
+        yield "the index of sparse attention"
+    if known and known.states:
+        yield "layers with a recurrent state"
+    if known and any(row.tower != "none" for row in known.weights):
+        yield "towers of images or sounds"
+    if isinstance(rows, Unknown):
+        yield "other kinds of layers (which the model has is not known)"

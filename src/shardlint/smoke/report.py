@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from shardlint._version import __version__
-from shardlint.smoke.claims import CLAIMS, JUDGED_FROM_OUTSIDE, expected
+from shardlint.smoke.claims import JUDGED_FROM_OUTSIDE, expected, in_words
 from shardlint.smoke.comparison import changes
 from shardlint.smoke.exchanges import Exchange, Timing, best_known, by_exchange, whole_classes
 from shardlint.smoke.job import ON_ONE_GPU
@@ -134,14 +134,14 @@ def _claim_lines(result: SmokeResult) -> Iterator[str]:
         for kind in dict.fromkeys(claim.kind for claim in claims):
             of_kind = sorted(claim for claim in claims if claim.kind == kind)
             wrong = [claim for claim in of_kind if not claim.ok]
-            yield from _wrong_lines(wrong) if wrong else (_held_line(name, of_kind),)
+            yield from _wrong_lines(wrong) if wrong else (_held_line(in_words(name, result.plan), of_kind),)
         if not claims:
             yield f"----  {name}: not reached"
 
 
-def _held_line(name: str, claims: list[Claim]) -> str:
+def _held_line(words: str, claims: list[Claim]) -> str:
     groups = sorted({claim.group for claim in claims})
-    return f"ok    {name}, {claims[0].kind} {' '.join(_members(group) for group in groups)}: {CLAIMS[name]}"
+    return f"ok    {claims[0].name}, {claims[0].kind} {' '.join(_members(group) for group in groups)}: {words}"
 
 
 def _wrong_lines(claims: list[Claim]) -> Iterator[str]:
