@@ -44,6 +44,47 @@ def test_of_a_model_whose_size_is_not_known_both_answers_come_first(capsys: pyte
     assert [(number, "does not" in why) for number, why in said] == [("1", False), ("2", True)]
 
 
+QWEN = ("Qwen/Qwen3-32B", "--gpus", "H100-80GB:8", "--requests", "200")
+
+
+def test_layouts_that_hold_fewer_requests_than_asked_for_say_so_and_what_would_hold_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = run(*QWEN, "--format", "json", capsys=capsys)
+    report = json.loads(out)
+    held = [layout["requests"]["likely"] for layout in report["layouts"]]
+    assert (code, held) == (1, sorted(held, reverse=True))
+    for layout in report["layouts"]:
+        few = layout["requests"]["likely"]
+        assert (f"{200 - few:.0f} fewer than asked for" if few else "holds 0.") in layout["missing"]
+    assert report["missed"].startswith("no layout holds 200 requests of 40960 tokens at once on these GPUs")
+    nodes, length = (re.search(rf"{flag} (\d+)", report["missed"]) for flag in ("--nodes", "--max-model-len"))
+    assert nodes is not None and length is not None
+    for advised in (("--nodes", nodes[1]), ("--max-model-len", length[1])):
+        code, out, _ = run(*QWEN, *advised, capsys=capsys)
+        assert code == 0
+        assert "no layout holds" not in out and "1. " in out.split("too little")[0]
+    code, out, _ = run(*QWEN, "--emit", "command", capsys=capsys)
+    assert code == 0 and "fewer than asked for" in out.split("exec ")[0]
+
+
+def test_layouts_that_hold_enough_stand_before_those_that_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(*QWEN[:-1], "45", "--format", "json", capsys=capsys)
+    report = json.loads(out)
+    enough = [layout["requests"]["likely"] >= 45 for layout in report["layouts"]]
+    assert (code, report["missed"]) == (0, "")
+    assert True in enough and False in enough and enough == sorted(enough, reverse=True)
+    assert [not layout["missing"] for layout in report["layouts"]] == enough
+
+
+def test_a_model_that_may_not_hold_one_request_is_not_offered_as_if_it_did(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(QWEN[0], "--gpus", "H100-80GB:1", capsys=capsys)
+    assert code == 1
+    assert "no layout holds 1 request of 40960 tokens" in out
+    assert "a replica likely holds 0." in out
+    assert "0 requests at once" in out
+
+
 def test_json_holds_the_same_layouts(capsys: pytest.CaptureFixture[str]) -> None:
     words = (MODEL, "--hardware", "2x8xH100", "--format", "json", "--objective", "latency")
     code, out, _ = run(*words, capsys=capsys)
@@ -66,7 +107,7 @@ def test_a_manifest_brings_its_model_its_length_and_its_gpus(
     manifest.write_text(MANIFEST.format(model=MODEL))
     code, out, err = run(str(manifest), "--gpus", "L40S:4", capsys=capsys)
     assert (code, err) == (0, "")
-    assert "requests of 8192 tokens, at least 1 at once" in out
+    assert "asked for: 1 request of 8192 tokens at once" in out
     assert "--tensor-parallel-size 3" not in out
 
 

@@ -173,7 +173,7 @@ def show(options: Options) -> int:
 
 
 def plan(options: Options) -> int:
-    """Print the layouts that would serve a model on given GPUs; 1 where none does."""
+    """Print the layouts that would serve a model on given GPUs; 1 where none does, or none what was asked for."""
     from shardlint import check as checking
     from shardlint.front import plan_command
     from shardlint.front.smoke import chosen
@@ -196,7 +196,7 @@ def plan(options: Options) -> int:
     report = plan_command.reported(made, settings)
     shown = {"shown": None} if options.all else {}
     _print(plan_json(report) if options.format == "json" else "\n".join(plan_text(report, _paint(options), **shown)))
-    return int(not report.layouts)
+    return int(not made.plan.holds_what_is_asked)
 
 
 def models(options: Options) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -15,19 +16,22 @@ from shardlint.deployment import Deployment
 from shardlint.facts.hardware import Hardware, Node
 from shardlint.findings import Located, Unknown
 from shardlint.findings.records import NamedTuple
+from shardlint.findings.words import counted
 from shardlint.front.failures import CannotRun
 from shardlint.layout.overheads import Estimate
 from shardlint.layout.traffic import collectives
 from shardlint.planning import OBJECTIVES, Candidate, Machines, Objective, Option, Plan, Ranked, plan
 from shardlint.planning.candidates import EVERY_NODES, EVERY_SIZE
 from shardlint.planning.emitting import KINDS, Kind, NotEmitted, Wanted, emitted
-from shardlint.report.plan import LayoutLine, PlanReport, Range, RefusedLine
+from shardlint.report.plan import LayoutLine, PlanReport, Range, RefusedLine, Warned
 
 if TYPE_CHECKING:
     from shardlint.front.library import DiskLibrary
     from shardlint.front.options import Options
 
 _GPUS = re.compile(r"(?P<name>.+?)\s*:\s*(?P<count>\d+)")
+ROUND_LENGTH = 64
+"""Tokens: what is advised is a little less than what an estimate holds."""
 NO_GPUS = "name the GPUs: --gpus 'H100-80GB:8' --nodes 2, or --hardware 2x8xH100"
 
 
@@ -109,14 +113,16 @@ def emit(made: Made, options: Options) -> str:
         raise CannotRun("no layout works on these GPUs; without --emit the plan says why")
     if options.choose > len(ranked):
         raise CannotRun(f"--choose {options.choose}: {len(ranked)} layouts work on these GPUs")
+    chosen = ranked[options.choose - 1]
     model, length, cards = facts.deployment.model, facts.context_length, facts.accelerators
     wanted = Wanted(
         model=model.value if isinstance(model, Located) else "",
         release=str(facts.engine_version.value),
-        ranked=ranked[options.choose - 1],
+        ranked=chosen,
         card=cards.value[0].name if isinstance(cards, Located) and len(cards.value) == 1 else "",
         max_model_len=length.value if isinstance(length, Located) else None,
         has_experts=made.plan.situation.has_experts,
+        remarks=tuple(filter(None, (_missing(chosen.option, made.plan.situation.requests),))),
     )
     kind: Kind = next(kind for kind in KINDS if kind == options.emit)
     try:
@@ -136,7 +142,8 @@ def reported(made: Made, settings: Settings) -> PlanReport:
         objective=found.objective,
         max_model_len=length.value if isinstance(length, Located) else None,
         requests=found.situation.requests,
-        layouts=tuple(_line(item, facts, length) for item in found.ranked),
+        missed=_missed(found),
+        layouts=tuple(_line(item, found, facts) for item in found.ranked),
         refused=tuple(_refused(found)),
         assumptions=tuple(_assumptions(found, facts)),
     )
@@ -156,8 +163,35 @@ def _is_mixed(nodes: tuple[Node, ...]) -> bool:
     return any(len(node.cards) > 1 for node in nodes)
 
 
-def _line(item: Ranked, facts: DeploymentFacts, length: object) -> LayoutLine:
-    option, candidate = item.option, item.option.candidate
+def _missed(found: Plan) -> str:
+    """Where layouts work and none holds what was asked for: what would."""
+    asked, best = found.situation.requests, found.ranked[0].option if found.ranked else None
+    if best is None or found.holds_what_is_asked:
+        return ""
+    wanted = counted(asked, "request")
+    length = best.memory.max_model_len if best.memory is not None else 0
+    shorter = max(item.option.shorter(asked) for item in found.ranked) // ROUND_LENGTH * ROUND_LENGTH
+    advice = [f"requests of up to about {shorter} tokens (--max-model-len {shorter})"] if shorter else []
+    if best.holds:
+        nodes = found.machines.nodes * math.ceil(asked / best.holds)
+        advice.append(f"{nodes} such nodes, with more replicas of no. 1 (--nodes {nodes})")
+    would = f"; what would: {', or '.join(advice)}" if advice else ""
+    return f"no layout holds {wanted} of {length} tokens at once on these GPUs: the most is {best.holds:.0f}{would}"
+
+
+def _missing(option: Option, requests: int) -> str:
+    """By how much a layout misses what was asked for."""
+    missing, held = option.missing(requests), option.per_replica
+    if not missing or held is None:
+        return ""
+    if option.holds:
+        return f"too little: it likely holds {option.holds:.0f} requests at once, {missing:.0f} fewer than asked for"
+    low, likely, high = (f"{each:.2f}" for each in held)
+    return f"too little: a replica likely holds {likely} of one request ({low} to {high}), and runs none in parts"
+
+
+def _line(item: Ranked, found: Plan, facts: DeploymentFacts) -> LayoutLine:
+    option, candidate, length = item.option, item.option.candidate, facts.context_length
     tokens = length.value if isinstance(length, Located) else None
     cached, requests = option.cached, option.requests
     weights = [rank.weight_bytes for rank in option.layout.ranks if rank.weight_bytes] if option.layout else []
@@ -171,7 +205,9 @@ def _line(item: Ranked, facts: DeploymentFacts, length: object) -> LayoutLine:
         gpus=candidate.world_size,
         idle_gpus=option.idle_gpus,
         flags=candidate.flags(),
-        reasons=(item.why, *(finding.message for finding in option.warnings)),
+        reasons=(item.why,),
+        warnings=tuple(Warned(finding.code, finding.rule, finding.message) for finding in option.warnings),
+        missing=_missing(option, found.situation.requests),
         weight_bytes_per_gpu=max(weights, default=None),
         kv_bytes_per_gpu=_range(option.memory.tightest().kv) if option.memory else None,
         kv_tokens=_range(cached.scaled(tokens)) if cached is not None and tokens else None,

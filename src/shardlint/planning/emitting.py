@@ -37,6 +37,8 @@ class Wanted(NamedTuple):
     """The card's name; empty where it is not known."""
     max_model_len: int | None
     has_experts: bool
+    remarks: tuple[str, ...] = ()
+    """What its reader should know of the layout before it is started."""
 
     @property
     def layout(self) -> Candidate:
@@ -210,6 +212,7 @@ def _why(wanted: Wanted) -> Iterator[str]:
     if requests is not None and wanted.max_model_len:
         held = f"{requests.likely} ({requests.low} to {requests.high})"
         yield f"# The KV cache likely holds {held} requests of {wanted.max_model_len} tokens at once."
+    yield from (f"# {remark}." for remark in wanted.remarks)
 
 
 def _flags(wanted: Wanted, copies_are_pods: bool = False) -> list[str]:

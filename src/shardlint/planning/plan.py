@@ -26,6 +26,11 @@ class Plan(NamedTuple):
     refused: tuple[Option, ...]
     situation: Situation
 
+    @property
+    def holds_what_is_asked(self) -> bool:
+        """Whether a layout likely holds the requests at once that were asked for, or is not known to hold fewer."""
+        return any(not item.option.missing(self.situation.requests) for item in self.ranked)
+
 
 def plan(trial: Trial, machines: Machines, objective: Objective = "fits", requests: int = 1) -> Plan | Unknown:
     """All layouts of the trial's deployment on these machines; Unknown where the model is not known."""

@@ -68,12 +68,16 @@ def rank(options: Sequence[Option], situation: Situation, objective: Objective) 
     table = [row for row in TABLES[objective] if row.holds(situation)]
     placed = [(option, _row_of(option, table, situation)) for option in options if not option.is_refused]
     ordered = sorted(placed, key=lambda pair: _key(pair[0], pair[1], situation))
-    return tuple(
-        Ranked(option, table[row].why(option, situation) if row < len(table) else OTHERWISE) for option, row in ordered
-    )
+    return tuple(Ranked(option, _why(option, table[row:], situation)) for option, row in ordered)
 
 
-OTHERWISE = "it works, and for this objective nothing is known that speaks for it"
+def _why(option: Option, rows: Sequence[Row], situation: Situation) -> str:
+    """In words; `rows` are those from the layout's own on, none for a layout that no row means."""
+    if option.holds < 1:
+        return "in doubt: its KV cache may not hold one whole request"
+    if option.candidate.world_size == 1:
+        return "one GPU: no parallelism"
+    return rows[0].why(option, situation) if rows else "it works, and nothing is known that speaks for it"
 
 
 def _row_of(option: Option, table: Sequence[Row], situation: Situation) -> int:
@@ -84,7 +88,7 @@ def _key(option: Option, row: int, situation: Situation) -> tuple[object, ...]:
     """What holds too little goes last, the least of it behind; idle GPUs behind those that work; then the table."""
     candidate = option.candidate
     return (
-        missing(option, situation),
+        option.missing(situation.requests),
         option.idle_gpus > 0 and candidate.world_size < (situation.least_gpus or 1),
         row,
         option.idle_gpus,
@@ -94,11 +98,6 @@ def _key(option: Option, row: int, situation: Situation) -> tuple[object, ...]:
         candidate.pipeline_parallel_size,
         candidate.enable_expert_parallel,
     )
-
-
-def missing(option: Option, situation: Situation) -> float:
-    """Requests at once that a layout likely holds too few, 0 for one that holds what was asked."""
-    return max(0.0, situation.requests - option.holds)
 
 
 # The rows
@@ -251,8 +250,7 @@ WIDEST = Row(
     lambda option, at: (
         "the widest tensor parallelism that the model allows inside a node"
         if option.candidate.tensor_parallel_size == at.widest
-        else f"tensor parallelism over {option.candidate.tensor_parallel_size} of the {at.machines.gpus_per_node} GPUs "
-        "of a node, and copies"
+        else f"tensor parallelism over fewer GPUs than the {at.widest} that a node and the model allow, and copies"
     ),
     lambda at: True,
     _inside_a_node,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from shardlint.check.trying import Tried
 from shardlint.facts import Accelerator
 from shardlint.findings import Finding, Located, Unknown
 from shardlint.findings.records import NamedTuple
 from shardlint.layout import Layout
-from shardlint.layout.memory import Memory
+from shardlint.layout.memory import Memory, longest
 from shardlint.layout.overheads import Estimate
 from shardlint.planning.candidates import Candidate, Machines
 
@@ -54,6 +56,18 @@ class Option(NamedTuple):
     def holds(self) -> float:
         """Requests of the full length that it likely holds; endless where no cache limits them."""
         return float("inf") if self.requests is None else self.requests.likely
+
+    def missing(self, requests: int) -> float:
+        """How many of so many requests at once it likely holds too few; 0 where it holds them."""
+        return max(0.0, requests - self.holds)
+
+    def shorter(self, requests: int) -> int:
+        """Tokens of the longest requests of which it likely holds so many at once; 0 where it holds none so many."""
+        if self.memory is None:
+            return 0
+        of_each = math.ceil(requests / self.candidate.data_parallel_size)
+        lengths = (longest(budget.needed, budget.kv.likely / of_each) for budget in self.memory.budgets)
+        return min(lengths, default=0)
 
 
 def weigh(candidate: Candidate, machines: Machines, tried: Tried) -> Option:

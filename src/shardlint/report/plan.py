@@ -24,6 +24,14 @@ class Range(NamedTuple):
     high: float
 
 
+class Warned(NamedTuple):
+    """A warning that a check of the layout gives."""
+
+    code: str
+    rule: str
+    message: str
+
+
 class LayoutLine(NamedTuple):
     """One layout that works. None stands for what is not known, with the reason in `unknown`."""
 
@@ -37,7 +45,11 @@ class LayoutLine(NamedTuple):
     idle_gpus: int
     flags: tuple[str, ...]
     reasons: tuple[str, ...]
-    """Why it stands where it does, and what speaks against it."""
+    """Why it stands where it does."""
+    warnings: tuple[Warned, ...]
+    """What checking it would warn of."""
+    missing: str
+    """By how much it misses what was asked for; empty for a layout that does not."""
     weight_bytes_per_gpu: int | None
     """Of the GPU that holds the most."""
     kv_bytes_per_gpu: Range | None
@@ -67,6 +79,8 @@ class PlanReport(NamedTuple):
     objective: str
     max_model_len: int | None
     requests: int
+    missed: str
+    """Where no layout holds what was asked for: that, and what would hold it."""
     layouts: tuple[LayoutLine, ...]
     refused: tuple[RefusedLine, ...]
     assumptions: tuple[str, ...]
@@ -83,17 +97,21 @@ def plan_json(report: PlanReport) -> str:
 
 
 def _as_dict(layout: LayoutLine) -> dict[str, Any]:
-    return {name: value._asdict() if isinstance(value, Range) else value for name, value in layout._asdict().items()}
+    ranges = {name: value._asdict() for name, value in layout._asdict().items() if isinstance(value, Range)}
+    return layout._asdict() | ranges | {"warnings": [warned._asdict() for warned in layout.warnings]}
 
 
 def plan_text(report: PlanReport, colour: bool, shown: int | None = SHOWN) -> Iterator[str]:
     """The lines of `shardlint plan`; `shown` bounds the layouts, None shows all."""
     length = "the model's length" if report.max_model_len is None else f"{report.max_model_len} tokens"
     yield paint(f"{plain(report.model)} on {plain(report.hardware)}, {plain(report.engine)}", "strong", colour)
-    yield f"objective: {report.objective}; requests of {length}, at least {report.requests} at once"
+    yield f"objective: {report.objective}; asked for: {counted(report.requests, 'request')} of {length} at once"
     yield ""
     if not report.layouts:
         yield "no layout works on these GPUs"
+    if report.missed:
+        yield paint(plain(report.missed), "strong", colour)
+        yield ""
     for number, layout in enumerate(report.layouts[:shown], 1):
         yield from _layout(number, layout, colour)
     if shown is not None and len(report.layouts) > shown:
@@ -112,6 +130,10 @@ def _layout(number: int, layout: LayoutLine, colour: bool) -> Iterator[str]:
     yield f"{number}. {paint(' '.join(layout.flags), 'strong', colour)}"
     for reason in layout.reasons:
         yield f"   {plain(reason)}"
+    if layout.missing:
+        yield f"   {plain(layout.missing)}"
+    for warned in layout.warnings:
+        yield f"   warning[{warned.code} {warned.rule}]: {plain(warned.message)}"
     yield f"   {_figures(layout)}"
 
 
