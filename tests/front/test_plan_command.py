@@ -85,6 +85,18 @@ def test_a_model_that_may_not_hold_one_request_is_not_offered_as_if_it_did(capsy
     assert "0 requests at once" in out
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("H100-80GB:8",), 0), (("L4:1",), 1), (("H100-80GB:8", "--requests", "999"), 1), (("B900:8",), 2)],
+)
+def test_every_exit_code_is_in_the_help(words: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(QWEN[0], "--gpus", *words, capsys=capsys)[0] == code
+    with pytest.raises(SystemExit):
+        main(["plan", "--help"])
+    told = capsys.readouterr().out.partition("exit codes: ")[2]
+    assert re.search(rf"(^|; ){code} ", told)
+
+
 def test_json_holds_the_same_layouts(capsys: pytest.CaptureFixture[str]) -> None:
     words = (MODEL, "--hardware", "2x8xH100", "--format", "json", "--objective", "latency")
     code, out, _ = run(*words, capsys=capsys)

@@ -64,6 +64,11 @@ exit codes: 0 every claim held; 1 one did not; 2 nothing could be tried
 """
 
 
+PLAN_EXIT_CODES = """\
+exit codes: 0 a layout holds what is asked for, or it was written; 1 none works, or none holds so much; 2 the job could
+not be done
+"""
+
 MODELS_EXIT_CODES = """\
 exit codes: 0 done; 2 one of the models could not be had, or the job could not be done
 """
@@ -88,7 +93,9 @@ def _parser(command: str) -> _Parser:
     parser = _Parser(
         prog="shardlint" if command == "check" else f"shardlint {command}",
         description=DESCRIPTIONS.get(command),
-        epilog={"check": EXIT_CODES, "smoke": SMOKE_EXIT_CODES}.get(command, READING_EXIT_CODES),
+        epilog={"check": EXIT_CODES, "smoke": SMOKE_EXIT_CODES, "plan": PLAN_EXIT_CODES}.get(
+            command, READING_EXIT_CODES
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -180,7 +187,12 @@ def _add_machines(parser: _Parser) -> None:
     parser.add_argument("--nodes", metavar="N", type=_count, help="how many such nodes (default: 1)")
     parser.add_argument("--hardware", metavar="SPEC", help="the same in one word: 2x8xH100:80")
     parser.add_argument("--max-model-len", metavar="N", type=_count, help="tokens of a request (default: the model's)")
-    parser.add_argument("--requests", metavar="N", type=_count, help="how many of them at once (default: 1)")
+    parser.add_argument(
+        "--requests",
+        metavar="N",
+        type=_count,
+        help="how many of them at once (default: 1); layouts that hold fewer come last",
+    )
     parser.add_argument(
         "--objective",
         choices=("fits", "latency", "throughput"),
