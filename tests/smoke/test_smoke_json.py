@@ -131,9 +131,23 @@ def test_a_group_that_falls_behind_is_named_on_gpus_soon_and_on_cpus_only_when_g
     assert seen.message.startswith(
         "all-reduce of tp [4,5]: 16777216 bytes in 1500 us (11.2 GB/s), 1.5 times the median"
     )
-    assert not list(link_observations(of(20_000.0), on_gpus=False))
-    (seen,) = link_observations(of(30_000.0), on_gpus=False)
+    apart = {rank: rank // 4 for rank in range(6)}
+    assert not list(link_observations(of(20_000.0), False, apart))
+    (seen,) = link_observations(of(30_000.0), False, apart)
     assert seen.name == "slow-group"
+    assert not list(link_observations(of(30_000.0), False, dict.fromkeys(range(6), 0)))
+
+
+def test_processes_of_a_cpu_are_held_against_groups_of_as_many_ranks_on_the_other_side_of_a_network() -> None:
+    hop = PREFILL._replace(operation="send", kind="pp")
+    timings = [_timing(PREFILL, group, 1000.0) for group in ((0, 1), (2, 3))]
+    timings += [_timing(hop, group, 50_000.0) for group in ((0, 2), (1, 3))]
+    (seen,) = link_observations(timings, False, {0: 0, 1: 0, 2: 1, 3: 1})
+    assert seen.message.startswith("send of pp [0,2]: 16777216 bytes in 50000 us (0.336 GB/s), 50 times slower than ")
+    assert seen.message.endswith("groups of 2 inside of a host")
+    assert not list(link_observations(timings, False, dict.fromkeys(range(4), 0)))
+    wide = [_timing(PREFILL._replace(kind="ep"), tuple(range(4)), 90_000.0)]  # as many ranks as no other group
+    assert not list(link_observations([*timings[:2], *wide], False, {0: 0, 1: 0, 2: 1, 3: 1}))
 
 
 def test_masks_of_nccl_tests_are_those_that_make_the_same_groups() -> None:

@@ -49,7 +49,7 @@ def test_a_slow_cable_is_told_with_figures(room: Path, hosts: list[Host]) -> Non
     assert seen["crosses-nodes"]["message"].startswith("pp [0,2] [1,3]: over nodes 0 (")
     assert seen["crosses-nodes"]["message"].endswith(", as planned")
     assert seen["slow-group"]["message"].startswith("send of pp [")
-    assert " times slower than tp" in seen["slow-group"]["message"]
+    assert " times slower than groups of 2 inside of a host" in seen["slow-group"]["message"]
 
 
 def test_a_cable_that_is_cut_is_told_on_both_sides(room: Path, hosts: list[Host]) -> None:

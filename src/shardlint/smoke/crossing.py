@@ -8,7 +8,7 @@ from shardlint.layout import Group
 from shardlint.smoke.job import Seat
 from shardlint.smoke.observations import Observation, Weight
 from shardlint.smoke.plan import Plan
-from shardlint.smoke.trial import Host, places
+from shardlint.smoke.trial import Host, hosts_of_ranks
 
 BESIDE_EACH_OTHER = ("tp", "pcp", "dcp")
 """Groups that meet several times in each layer, and are slow over anything but the links inside of a node."""
@@ -16,10 +16,8 @@ BESIDE_EACH_OTHER = ("tp", "pcp", "dcp")
 
 def crossings(plan: Plan, seat: Seat, hosts: Sequence[Host], planned: Sequence[int | None]) -> Iterator[Observation]:
     """What differs between the nodes that the manifest gives the ranks and those that they run on."""
-    world = len(plan.ranks)
     names = {host.node: host.name for host in hosts}
-    place = places(hosts)
-    observed = {rank: place.get(node, node) for rank in plan.ranks for node in [seat.node_of(rank, world)]}
+    observed = hosts_of_ranks(seat, len(plan.ranks), hosts)
     expected = dict(zip(plan.ranks, planned, strict=False))
     for kind, table in plan.groups.items():
         over = [group for group in table if len({observed[rank] for rank in group}) > 1]

@@ -27,7 +27,7 @@ from shardlint.smoke.reach import addresses
 from shardlint.smoke.records import Doing, Ended, Ready, Record, Timed
 from shardlint.smoke.result import SmokeResult
 from shardlint.smoke.surroundings import Surroundings
-from shardlint.smoke.trial import Host, Trial
+from shardlint.smoke.trial import Host, Trial, hosts_of_ranks
 
 AT_DEADLINE = "when the deadline was over"
 
@@ -195,7 +195,9 @@ class Node:
         torch = progress.loaded.torch if progress.loaded else self.ready[self.seat.node].torch
         timings = tuple(_timings(progress, self.trial))
         sent = tuple(each for each in self.trial.exchanges if self.trial.repetitions and each.kind in self.plan.groups)
-        seen = (*observations, *progress.shared_gpus(), *link_observations(timings, backend == "nccl"))
+        host_of = hosts_of_ranks(self.seat, len(self.plan.ranks), hosts) if hosts else {}
+        slow = link_observations(timings, backend == "nccl", host_of)
+        seen = (*observations, *progress.shared_gpus(), *slow)
         return SmokeResult(
             self.plan, claims, "", backend, torch, observations=seen, hosts=hosts, timings=timings, exchanges=sent
         )

@@ -43,8 +43,9 @@ def plan_of(
 ) -> Plan | Unknown:
     """The plan that tries a layout of a model, or why there is none.
 
-    `dtype`, `interleave` and `quantization` are the engine's options as written. With a `memory`, the ranks take their weights and the
-    KV cache that it leaves room for. `rows` tell what the model has beside what is tried; None where nobody asks.
+    `dtype`, `interleave` and `quantization` are the engine's options as written. With a `memory`, the ranks take their
+    weights and the KV cache that it leaves room for. `rows` tell what the model has beside what is tried; None where
+    nobody asks.
     """
     if layout.refused is not None:
         return Unknown(f"the engine refuses this layout: {layout.refused}")

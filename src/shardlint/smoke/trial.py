@@ -100,3 +100,10 @@ def places(hosts: Sequence[Host]) -> dict[int, int]:
     first: dict[tuple[str, ...], int] = {}
     kinds = [(host.node, host.place if host.around.machine else (str(host.node),)) for host in hosts]
     return {node: first.setdefault(kind, node) for node, kind in kinds}
+
+
+def hosts_of_ranks(seat: Seat, world: int, hosts: Sequence[Host]) -> dict[int, int]:
+    """Of each rank the first node that is on the same host; its own node where nothing is known of that."""
+    place = places(hosts)
+    nodes = {rank: seat.node_of(rank, world) for rank in range(world)}
+    return {rank: place.get(node, node) for rank, node in nodes.items()}
