@@ -259,11 +259,13 @@ class DeploymentFacts:
 
     def _cards(self, name: str) -> tuple[Accelerator, ...]:
         """The cards that a name may mean: a card's own, or that of a machine."""
-        from shardlint.facts import accelerators, machines
+        from shardlint.facts import accelerators
 
         found = accelerators.find(name, self._registry.accelerators)
         if found:
             return found
+        from shardlint.facts import machines  # cards are named more often than what they are in
+
         machine = machines.find(name)
         if machine is None or machine.gpu.startswith("uncovered/"):
             return ()

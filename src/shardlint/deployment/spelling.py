@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from shardlint.findings import Change, Located
+from shardlint.findings.patterns import Pattern
 
-_KEY = re.compile(r"[\w-]+(?:: |=)")
-_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+_KEY = Pattern(r"[\w-]+(?:: |=)")
+_LAST_NUMBER = Pattern(r"\d+(?=\D*$)")
 
 FLAGS = {
     "tensor_parallel_size": "--tensor-parallel-size",

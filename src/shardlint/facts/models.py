@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shardlint.facts import catalogue, second_hand
+from shardlint.facts import catalogue
 from shardlint.facts.geometry import Geometry, read
 from shardlint.facts.readers import INDEX_FILE
 from shardlint.facts.settling import HUB_ID, settle_by
 from shardlint.findings import Located, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.text.source import Library, ModelFiles, Source
 
-QUANTISED = re.compile(
+QUANTISED = Pattern(
     r"[-_.](awq|gptq|fp8|fp4|nvfp4|mxfp4|mxfp8|int4|int8|4bit|8bit|bnb|gguf|exl[23]|hqq|w\d+a\d+|quantized|mlx|eetq|aqlm)"
     r"(?=$|[-_.\d])",
     re.IGNORECASE,
@@ -28,7 +29,7 @@ COMPARED = (
     "vocab_size",
     "num_experts",
 )
-_TOTAL_SIZE = re.compile(r'"total_size"\s*:\s*(\d{1,18})')
+_TOTAL_SIZE = Pattern(r'"total_size"\s*:\s*(\d{1,18})')
 
 
 def geometry_of(
@@ -48,7 +49,11 @@ def geometry_of(
         return of_files(ModelFiles(model_id, Source(f"plugin:{model_id}", json.dumps(more[model_id])), (), "a plugin"))
     if not HUB_ID.fullmatch(model_id):
         return files._replace(settle_by=files.settle_by or settle_by(model_id))
-    return catalogue.find(model_id) or second_hand.find(model_id) or _of_namesake(model_id)
+    if (found := catalogue.find(model_id)) is not None:
+        return found
+    from shardlint.facts import second_hand  # the catalogue has most that are asked for
+
+    return second_hand.find(model_id) or _of_namesake(model_id)
 
 
 def of_files(files: ModelFiles) -> Geometry | Unknown:
@@ -82,6 +87,8 @@ def _of_namesake(model_id: str) -> Geometry | Unknown:
     if QUANTISED.search(name):
         reason = f"{model_id} is not in the catalogue, and a quantised copy may have other sizes than its base model"
         return Unknown(reason, settle_by=settle_by(model_id))
+    from shardlint.facts import second_hand
+
     for known in (catalogue.namesakes(name), second_hand.namesakes(name, model_id)):
         copies = list(known)
         if copies:

@@ -6,14 +6,15 @@ layers are `{"#names": [["model.layers.#.mlp.gate", "0-60"]]}`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby, product
 from typing import Any
 
+from shardlint.findings.patterns import Pattern
+
 RUNS, NAMES, KEYS = "#runs", "#names", "#keys"
 SHORTEST = 9
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
+_NUMBER = Pattern(r"(?<=\.)\d+(?=\.|$)")
 
 
 def pack(value: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+from shardlint.findings.patterns import Pattern
+
+HUB_ID = Pattern(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
 
 def settle_by(model_id: str) -> str:

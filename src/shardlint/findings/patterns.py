@@ -26,14 +26,14 @@ class Pattern:
             self._compiled = re.compile(self._text, self._flags)
         return self._compiled
 
-    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
-        return self.compiled.search(text, start)
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        return self.compiled.search(text, start, end)
 
     def match(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         return self.compiled.match(text, start, end)
 
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        return self.compiled.fullmatch(text)
+    def fullmatch(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        return self.compiled.fullmatch(text, start, end)
 
     def finditer(self, text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
         return self.compiled.finditer(text, start, end)

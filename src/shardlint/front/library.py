@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shardlint.findings import Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.front.files import STANDARD_INPUT, is_inside
 from shardlint.front.models import files_in, read_text
 from shardlint.front.settings import MODELS
@@ -137,8 +138,8 @@ class DiskLibrary(Library):
 GIVEN, KEPT, LOCAL_FOLDER, HUB_CACHE = "--models", ".shardlint/models", "local folder", "Hugging Face cache"
 """The kinds of places in which a model's files may be, in the order in which they are looked through."""
 
-_HUB_ID = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?", re.ASCII)
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_HUB_ID = Pattern(r"\w[\w.-]*(?:/\w[\w.-]*)?", re.ASCII)
+_COMMIT = Pattern(r"[0-9a-f]{7,64}")
 
 
 def _roots(paths: Sequence[str]) -> list[str]:

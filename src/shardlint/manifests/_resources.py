@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from shardlint.findings import Located, Maybe, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices
 from shardlint.manifests._values import value_of
 from shardlint.text.nodes import Mapping, Node, Scalar
@@ -32,7 +31,7 @@ _KIND_PREFIXES = (
     "furiosa.ai/", "hygon.com/dcu", "iluvatar.ai/", "deviceclass.resource.kubernetes.io/",
 )  # fmt: skip
 """Resource names whose unit is one device, and which say of what kind."""
-_RENAMED = re.compile(r"nvidia\.com/(?:gpu-)?[a-z]{0,3}\d+[\w-]*")
+_RENAMED = Pattern(r"nvidia\.com/(?:gpu-)?[a-z]{0,3}\d+[\w-]*")
 """Names that a cluster gives to its own cards in the device plugin (`nvidia.com/h100`)."""
 _SHARES = frozenset(
     (

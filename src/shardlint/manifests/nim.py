@@ -6,11 +6,11 @@ GPUs that it finds, unless a variable or the cache beside it says which.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Span, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _claims, _devices, _resources, _stated
 from shardlint.manifests._objects import YAML_FILES, kind, name, of_kind, place, text
 from shardlint.text.documents import Document
@@ -23,7 +23,7 @@ KINDS = ("NIMService", "NIMPipeline")
 WITHOUT = ("kind",)
 SERVE = ("nim-serve",)
 SIZE, PROFILE = "NIM_TENSOR_PARALLEL_SIZE", "NIM_MODEL_PROFILE"
-_SAYS_SIZE = re.compile(r"tp\d")
+_SAYS_SIZE = Pattern(r"tp\d")
 
 
 def launches(document: Document, library: Library) -> Iterable[Launch]:

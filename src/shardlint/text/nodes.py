@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, KeysView
 from typing import Any
 
 from shardlint.findings import Duplicate, Located, Span, Unknown
+from shardlint.findings.patterns import Pattern
 from shardlint.text.source import MASK, Fragment, Source, Stretches
 
 CORE_TAGS = "tag:yaml.org,2002:"
@@ -18,11 +19,11 @@ WALK_LIMIT = 2_000_000
 """Nodes that one walk visits at most; the largest manifests have some ten thousand."""
 
 _BREAK = "[\n\r\x85\u2028\u2029]"  # all that libyaml takes for the end of a line
-_PROPERTIES = re.compile(rf"(?:[&!]\S*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?{_BREAK})+[ \t]*|$))+")
+_PROPERTIES = Pattern(rf"(?:[&!]\S*(?:[ \t]+|(?:[ \t]*(?:#[^\n]*)?{_BREAK})+[ \t]*|$))+")
 _LOOK_BACK = 2_000
 """Characters before a collection that are searched for a template between its key and its first entry."""
-_BLANK = re.compile(r"\s*")
-_TAIL = re.compile(r"(?:\s|^[ \t]*#[^\n]*$)*\Z", re.MULTILINE)
+_BLANK = Pattern(r"\s*")
+_TAIL = Pattern(r"(?:\s|^[ \t]*#[^\n]*$)*\Z", re.MULTILINE)
 
 
 class Page:

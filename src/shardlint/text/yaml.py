@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from shardlint.findings import Problem
-from shardlint.findings.patterns import compiled_when_used
+from shardlint.findings.patterns import Pattern, compiled_when_used
 from shardlint.text import templates
 from shardlint.text.documents import Document, Parsed
 from shardlint.text.nodes import Page
@@ -20,9 +20,9 @@ with compiled_when_used():  # 9 ms of every run, most of it for the reader that 
 
 _C_LOADER: Any = getattr(yaml, "CSafeLoader", None)
 _BASE: Any = _C_LOADER or yaml.SafeLoader
-_MARKER = re.compile(r"^(?=---(?:[ \t\r\n]|\Z))|(?<=^\.\.\.)[^\n]*\n", re.MULTILINE)
-_PREAMBLE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n|\.\.\.[^\n]*\n)*+[ \t]*(?:#[^\n]*)?")
-_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$|^={7}$", re.MULTILINE)
+_MARKER = Pattern(r"^(?=---(?:[ \t\r\n]|\Z))|(?<=^\.\.\.)[^\n]*\n", re.MULTILINE)
+_PREAMBLE = Pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n|\.\.\.[^\n]*\n)*+[ \t]*(?:#[^\n]*)?")
+_CONFLICT = Pattern(r"^(?:<{7}|>{7}|\|{7}) .*$|^={7}$", re.MULTILINE)
 _UNREADABLE = (yaml.YAMLError, RecursionError, UnicodeEncodeError)
 
 

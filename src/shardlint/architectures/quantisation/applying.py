@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from shardlint.architectures.model import Missing
-from shardlint.architectures.quantisation.checkpoint import quantisation_of, quantization_config
+from shardlint.architectures.quantisation.checkpoint import quantization_config
 from shardlint.architectures.quantisation.compressed import compressed_tensors
 from shardlint.architectures.quantisation.exports import auto_round, quark
 from shardlint.architectures.quantisation.methods import (
@@ -60,17 +60,9 @@ OF_AN_EXPERT = ("gate_proj", "up_proj", "down_proj")
 """What checkpoints call the projections of an expert, unless its row says otherwise."""
 
 
-def quantised(rows: Rows, geometry: Geometry, quantization: str | None = None) -> Rows:
-    """The rows with the storage of each; `bytes_unknown` is set where that of one is not known.
-
-    `quantization` is the engine's option.  Of a plain checkpoint it changes nothing here: the engine builds the
-    weights in the model's type and packs them when they are loaded.
-    """
-    stated = quantisation_of(geometry)
-    if isinstance(stated, str):
-        stated = dict(rows.reads_quantisation_as).get(stated, stated)
-    if stated is None or isinstance(stated, Unknown):
-        return rows._replace(bytes_unknown=stated)
+def stored_by(stated: str, rows: Rows, geometry: Geometry, quantization: str | None) -> Rows:
+    """The rows as a checkpoint stores them that names this method."""
+    stated = dict(rows.reads_quantisation_as).get(stated, stated)
     if stated not in METHODS:
         reason = f"the checkpoint is quantised ({stated}), and the bytes of its rows are not described"
         return rows._replace(bytes_unknown=Unknown(reason))
