@@ -187,7 +187,7 @@ def test_other_surroundings_than_in_the_earlier_run_are_told() -> None:
         "the GPUs of b: 0, 1, now 0",
         "RDMA of b: mlx5_0 4: ACTIVE 400 Gb/sec (4X NDR), now none",
     ]
-    assert "since" not in text(_result(), before=before)
+    assert "since the earlier run, nothing has changed\n" in text(_result(), before=before)
 
 
 def test_a_run_that_told_less_of_its_hosts_can_be_compared() -> None:
@@ -196,10 +196,57 @@ def test_a_run_that_told_less_of_its_hosts_can_be_compared() -> None:
     assert "since the earlier run, nodes: 1, now 2\n" in text(_result(), before=before)
 
 
-def test_a_file_that_is_no_earlier_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_another_plan_only_what_both_have_is_compared() -> None:
+    before = json.loads(json.dumps(json_data(_result(), "Deployment/a")))
+    wide = plan(DENSE | {"hidden_size": 8192}, tp=4)
+    slow = _timing(SUM._replace(bytes=16384), (0, 1), 900.0)
+    now = SmokeResult(wide, (), "", "nccl", "2.13.0", hosts=_result().hosts, timings=(slow,))
+    other = [
+        {"what": "pipeline_parallel_size", "before": "2", "now": "1"},
+        {"what": "tensor_parallel_size", "before": "2", "now": "4"},
+        {"what": "hidden", "before": "hidden_size 4096", "now": "hidden_size 8192"},
+        {"what": "stages", "before": "0, 3, 3, 6", "now": "0, 6"},
+    ]
+    data = json.loads(json.dumps(json_data(now, "Deployment/a", before)))
+    Draft202012Validator(_schema()).validate(data)
+    assert data["comparison"] == {"other_plan": other, "changes": []}
+    assert (
+        "the earlier run was of another plan (pipeline_parallel_size: 2, now 1; tensor_parallel_size: 2, now 4; "
+        in text(now, "Deployment/a", before)
+    )
+    same = now._replace(timings=(_timing(SUM, (0, 1), 900.0),))
+    (change,) = json_data(same, "Deployment/a", before)["comparison"]["changes"]
+    assert change == {"what": "decode tp all-reduce layer alone", "before": "20 us", "now": "900 us (45 times)"}
+
+
+def test_json_has_the_comparison_and_none_where_nobody_asks() -> None:
+    before = json.loads(json.dumps(json_data(_result(), "Deployment/a")))
+    assert before["comparison"] is None
+    data = json.loads(json.dumps(json_data(_result(backend="gloo"), "Deployment/b", before)))
+    Draft202012Validator(_schema()).validate(data)
+    assert data["comparison"]["changes"] == [
+        {"what": "the deployment", "before": "Deployment/a", "now": "Deployment/b"},
+        {"what": "the backend", "before": "nccl", "now": "gloo"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (None, "No such file or directory"),
+        ("{}", "no report of an earlier run"),
+        ("ok    membership", "no report of an earlier run"),
+        ("[1]", "no report of an earlier run"),
+        ('{"schema": 1, "timings": [{}], "hosts": 3, "plan": {}}', "no report of an earlier run"),
+    ],
+)
+def test_a_file_that_is_no_earlier_run_is_refused(
+    written: str | None, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "serve.sh").write_text("vllm serve org/one -tp 2\n")
     (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
-    (tmp_path / "old.json").write_text("{}")
+    if written is not None:
+        (tmp_path / "old.json").write_text(written)
     words = ["smoke", str(tmp_path / "serve.sh"), "--models", str(tmp_path / "models.json")]
     assert main([*words, "--compare", str(tmp_path / "old.json")]) == 2
-    assert "not the JSON of an earlier run" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith(f"shardlint: --compare {tmp_path / 'old.json'}: {why}")

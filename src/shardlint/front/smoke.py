@@ -20,6 +20,7 @@ from shardlint.layout.dtypes import model_element_bytes
 from shardlint.layout.memory import Memory
 from shardlint.layout.traffic import collectives
 from shardlint.smoke import Plan, SmokeResult, Trial, node, ray_process, report, surroundings
+from shardlint.smoke.comparison import is_report
 from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
 from shardlint.smoke.job import LEVELS, MOST_RANKS_ON_CPU, Seat, launched_hosts, launched_seat
 from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
@@ -50,7 +51,7 @@ def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
         asked = asked_for(facts, options)
         seat, result = asked.trial.seat, smoke.run(asked.plan, asked.trial, tell)
     if options.format == "json":
-        return result.exit_code, json.dumps(report.json_data(result, name), indent=2, ensure_ascii=False)
+        return result.exit_code, json.dumps(report.json_data(result, name, earlier), indent=2, ensure_ascii=False)
     if result.could_not_run:
         raise CannotRun(report.headline(result, name))
     told_by_another = seat.first_gpu > 0  # a process of the same host and launcher
@@ -250,10 +251,12 @@ def _earlier(path: str | None) -> dict[str, Any] | None:
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
-    except (OSError, ValueError) as failure:
-        raise CannotRun(f"--compare {path}: {failure}") from failure
-    if not isinstance(data, dict) or data.get("schema") != report.SCHEMA or "timings" not in data:
-        raise CannotRun(f"--compare {path}: not the JSON of an earlier run (`shardlint smoke --format json`)")
+    except OSError as failure:
+        raise CannotRun(f"--compare {path}: {failure.strerror or failure}") from failure
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or data.get("schema") != report.SCHEMA or not is_report(data):
+        raise CannotRun(f"--compare {path}: no report of an earlier run (`shardlint smoke --format json` writes one)")
     return data
 
 

@@ -27,23 +27,63 @@ OF_A_HOST = {
 SETTINGS = ("environment", "nccl_settings")
 
 
-def changes(before: Data, now: Data) -> Iterator[str]:
-    """A line for each thing that is not as it was: what the run stood on, then what it came to."""
-    for what, old, new in (*_of_the_run(before, now), *_of_the_hosts(before, now), *_of_the_claims(before, now)):
-        yield f"{what}: {old}, now {new}"
-    for key, (was, is_now) in sorted(_speeds(before["timings"], now["timings"]).items()):
-        ratio = is_now / was
-        if not FASTER < ratio < SLOWER:
-            yield f"{' '.join(key)}: {was:.0f} us, now {is_now:.0f} us ({ratio:.2g} times)"
-
+SAID = 5
+"""How much of what tells an exchange from others is said of it."""
+NOT_PLANNED = ("worlds", "groups", "twins", "allocation", "graphs", "untried")
+"""What of a plan follows from the rest of it, or from the devices that there are."""
 
 Change = tuple[str, str, str]
 """What has changed, how it was, how it is."""
 
 
+def is_report(data: object) -> bool:
+    """Whether all that is compared can be read in it."""
+    try:
+        return isinstance(data, dict) and not [*other_plan(data, data), *changes(data, data)]
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return False
+
+
+def other_plan(before: Data, now: Data) -> Iterator[Change]:
+    """In what the plans differ: degrees, stages, and the sizes of the model."""
+    old, new = before["plan"], now["plan"]
+    for name in sorted(old["sizes"].keys() & new["sizes"].keys()):
+        if old["sizes"][name] != new["sizes"][name]:
+            yield name, str(old["sizes"][name]), str(new["sizes"][name])
+    for name in sorted((old.keys() & new.keys()) - {"sizes", *NOT_PLANNED}):
+        was, is_now = _planned(old[name]), _planned(new[name])
+        if was != is_now:
+            yield name, _in_words(was), _in_words(is_now)
+
+
+def changes(before: Data, now: Data) -> Iterator[Change]:
+    """Each thing that is not as it was: what the run stood on, then what it came to.
+
+    Of another plan neither claims nor steps can be compared, only an exchange of the same size in the same group.
+    """
+    yield from _of_the_run(before, now)
+    yield from _of_the_hosts(before, now)
+    if not any(other_plan(before, now)):
+        yield from _of_the_claims(before, now)
+    if before["environment"]["backend"] == now["environment"]["backend"]:
+        for key, (was, is_now) in sorted(_speeds(before["timings"], now["timings"]).items()):
+            ratio = is_now / was
+            if not FASTER < ratio < SLOWER:
+                yield " ".join(key[:SAID]), f"{was:.0f} us", f"{is_now:.0f} us ({ratio:.2g} times)"
+
+
+def _planned(value: Any) -> Any:
+    """As JSON has it, and of a size that is tried by a smaller one the model's own: (name, planned, tried)."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    is_size = len(value) == 3 and isinstance(value[0], str)
+    return f"{value[0]} {value[1]}" if is_size else [*map(_planned, value)]
+
+
 def _of_the_run(before: Data, now: Data) -> Iterator[Change]:
     backends = [data["environment"]["backend"] for data in (before, now)]
     for what, old, new in (
+        ("the deployment", before["deployment"], now["deployment"]),
         ("shardlint", before["shardlint"], now["shardlint"]),
         ("the backend", *backends),
         ("nodes", len(before["hosts"]), len(now["hosts"])),
@@ -77,7 +117,7 @@ def _of_one_host(before: Data, now: Data) -> Iterator[Change]:
 
 
 def _in_words(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return ", ".join(map(_in_words, value)) or "none"
     if isinstance(value, Mapping):
         return " ".join(map(str, value.values()))
@@ -109,5 +149,6 @@ def _speeds(before: list[Data], now: list[Data]) -> dict[tuple[str, ...], tuple[
 
 
 def _key(timing: Data) -> tuple[str, ...]:
-    """What tells an exchange from others; its group comes last."""
-    return tuple(str(timing[name]) for name in ("phase", "kind", "operation", "purpose", "mode", "group"))
+    """What tells an exchange from others, what is said of it first; its group comes last."""
+    names = ("phase", "kind", "operation", "purpose", "mode", "planned_bytes", "bytes", "tokens", "group")
+    return tuple(str(timing[name]) for name in names)

@@ -7,7 +7,7 @@ from typing import Any
 
 from shardlint._version import __version__
 from shardlint.smoke.claims import JUDGED_FROM_OUTSIDE, expected, in_words
-from shardlint.smoke.comparison import changes
+from shardlint.smoke.comparison import changes, other_plan
 from shardlint.smoke.exchanges import Exchange, Timing, best_known, by_exchange, whole_classes
 from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.observations import Observation
@@ -28,16 +28,16 @@ def text(result: SmokeResult, name: str = "", before: dict[str, Any] | None = No
         if result.backend:
             lines += [f"scale: {result.plan.scale}", *_claim_lines(result), *_timing_lines(result)]
         if before is not None:
-            lines += [f"since the earlier run, {change}" for change in changes(before, json_data(result))]
+            lines += _comparison_lines(before, json_data(result, name))
         lines += _masks(result)
         lines.append(_verdict(result))
     return "".join(line + "\n" for line in lines)
 
 
-def json_data(result: SmokeResult, name: str = "") -> dict[str, Any]:
-    """Plain data with every claim of every rank."""
+def json_data(result: SmokeResult, name: str = "", before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Plain data with every claim of every rank; `before` as in `text`."""
     plan = result.plan
-    return {
+    data = {
         "schema": SCHEMA,
         "shardlint": __version__,
         "deployment": name or None,
@@ -63,6 +63,23 @@ def json_data(result: SmokeResult, name: str = "") -> dict[str, Any]:
         "timings": [_timing_data(timing) for timing in result.timings],
         "not_timed": [_exchange_data(exchange) for exchange in result.not_timed],
     }
+    return data | {"comparison": None if before is None else _comparison_data(before, data)}
+
+
+def _comparison_data(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    names = ("what", "before", "now")
+    return {
+        "other_plan": [dict(zip(names, change, strict=True)) for change in other_plan(before, now)],
+        "changes": [dict(zip(names, change, strict=True)) for change in changes(before, now)],
+    }
+
+
+def _comparison_lines(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    if other := [f"{what}: {was}, now {is_now}" for what, was, is_now in other_plan(before, now)]:
+        yield f"the earlier run was of another plan ({'; '.join(other)}): only what both have is compared"
+    changed = [f"{what}: {was}, now {is_now}" for what, was, is_now in changes(before, now)]
+    for change in changed or ["nothing has changed"]:
+        yield f"since the earlier run, {change}"
 
 
 def headline(result: SmokeResult, name: str = "") -> str:
