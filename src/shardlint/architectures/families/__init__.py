@@ -40,6 +40,7 @@ KINDS = (
     "classics",
     "embedders",
     "sound_models",
+    "phi_multimodal",
     "gemma3n",
     "open_mixtures",
     "delta_hybrids",
