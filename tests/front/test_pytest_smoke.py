@@ -88,5 +88,5 @@ def test_without_torch_it_is_skipped(folder: Path) -> None:
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere" / "torch.py").write_text('raise ModuleNotFoundError("No module named torch", name="torch")')
     said = _pytest(folder, *WORDS, "-k", "one", PYTHONPATH=str(folder / "elsewhere"))
-    assert "torch is not installed: pip install 'shardlint[smoke]'" in said
+    assert "torch is not installed: it comes with the extra `smoke` of shardlint" in said
     assert "1 skipped" in said

@@ -101,7 +101,7 @@ def no_torch(folder: Path, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
-NOT_TRIED = "Deployment/one (TP 2) was not tried: torch is not installed: pip install 'shardlint[smoke]'"
+NOT_TRIED = "Deployment/one (TP 2) was not tried: torch is not installed: it comes with the extra `smoke` of shardlint"
 
 
 @pytest.mark.usefixtures("no_torch")

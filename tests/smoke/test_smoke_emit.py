@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,17 @@ def test_a_job_of_one_pod_needs_no_service_and_leaves_probes_and_ports_behind(
     assert container["image"] == "registry/with-shardlint:1"
     assert not {"livenessProbe", "ports"} & set(container)
     assert "--nodes" not in _words(container)
+
+
+@pytest.mark.parametrize(("kind", "phases"), [("job", 2), ("jobset", 2), ("rayjob", 3)])
+def test_there_is_time_to_pull_the_image_of_a_server(
+    kind: str, phases: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _emitted(capsys, kind, "big.yaml", "--deadline", "90")
+    text = Path("out.yaml").read_text()
+    (seconds,) = re.findall(r"activeDeadlineSeconds: (\d+)", text)
+    assert int(seconds) >= 10e9 / 10e6 + phases * 90
+    assert text.splitlines()[1].startswith("# The image has to hold shardlint, which servers' images do not bring; ")
 
 
 def test_a_job_set_names_its_first_pod(capsys: pytest.CaptureFixture[str]) -> None:

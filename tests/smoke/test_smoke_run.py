@@ -126,7 +126,7 @@ def test_without_torch_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     _instead_of_torch('raise ModuleNotFoundError("No module named torch", name="torch")', tmp_path, monkeypatch)
     result = run(plan(DENSE, tp=2))
     assert result.exit_code == 2
-    assert result.could_not_run == "torch is not installed: pip install 'shardlint[smoke]'"
+    assert result.could_not_run == "torch is not installed: it comes with the extra `smoke` of shardlint"
 
 
 def test_a_torch_that_does_not_load_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

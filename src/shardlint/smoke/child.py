@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LOOPBACK_NAMES = ("lo", "lo0")  # Linux and macOS
 POLL_SECONDS = 0.02
-NO_TORCH = "torch is not installed: pip install 'shardlint[smoke]'"
+NO_TORCH = "torch is not installed: it comes with the extra `smoke` of shardlint"
 
 
 def main(report: int, folder: str) -> None:

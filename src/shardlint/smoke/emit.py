@@ -20,8 +20,12 @@ Kind = Literal["job", "jobset", "lws-init", "rayjob"]
 KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
 
 FOLDER = "/shardlint"
-START_SECONDS = 300
-"""For images to be pulled and names to appear, beside the run's own deadline."""
+START_SECONDS = 1800
+"""For pods to be placed, images to be pulled and names to appear, beside the run's own deadlines.
+
+Serving images have some 10 GB: 1000 s at 10 MB/s, and minutes to be unpacked. A run ends by its own deadline, so more
+would cost nothing but for pods whose image cannot be pulled at all: these hold their GPUs until then.
+"""
 KEPT_SECONDS = 3600
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -79,7 +83,9 @@ def emitted(kind: Kind, served: Served, image: str | None = None) -> Emitted:
     text = "---\n".join(yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110) for document in documents)
     head = [f"# Tries the layout of {served.name} where it will run: {_count(served.nodes, 'pod')} of its own kind."]
     if image is None:
-        head.append("# The image has to hold shardlint (pip install shardlint); --image names one that does.")
+        head.append(
+            "# The image has to hold shardlint, which servers' images do not bring; --image names one that does."
+        )
     head += [f"# WARNING: {warning}" for warning in warnings]
     return Emitted("\n".join(head) + "\n" + text, tuple(warnings))
 
