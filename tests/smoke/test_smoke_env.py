@@ -14,7 +14,7 @@ import pytest
 from smoke_plans import DENSE
 
 from shardlint.front.main import main
-from shardlint.smoke.job import PORT, Seat, launched_hosts, launched_seat
+from shardlint.smoke.job import PORT, NowhereToMeet, Seat, launched_hosts, launched_seat
 
 MANIFEST = """\
 apiVersion: apps/v1
@@ -85,7 +85,8 @@ def test_each_launcher_says_it_in_its_own_words(environment: Mapping[str, str], 
     seat = launched_seat(there, 8)
     assert seat == Seat(3, 4, "node0", PORT, first_gpu, together=hosts == 1)
     assert launched_seat({**there, "MASTER_PORT": "29500"}, 8) == seat._replace(port=29500)
-    assert launched_seat(environment, 8) is None  # nobody says where they meet
+    with pytest.raises(NowhereToMeet, match=r"=3 and .*=4 say that this is one of 4 processes, and MASTER_ADDR is not"):
+        launched_seat(environment, 8)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,7 @@ def test_each_launcher_says_it_in_its_own_words(environment: Mapping[str, str], 
         {"MASTER_ADDR": "node0"},
         {"MASTER_ADDR": "node0", "RANK": "0", "WORLD_SIZE": "1"},
         {"MASTER_ADDR": "node0", "RANK": "0"},
+        {"RANK": "0", "WORLD_SIZE": "1"},
         {"MASTER_ADDR": "node0", **SRUN, "SLURM_STEP_ID": "batch"},
         {"MASTER_ADDR": "node0", "SLURM_PROCID": "0", "SLURM_NTASKS": "4"},  # of a batch script
     ],
@@ -114,6 +116,32 @@ def test_numbers_that_are_none_end_with_2(monkeypatch: pytest.MonkeyPatch, capsy
         monkeypatch.setenv(name, value)
     assert main(SMOKE) == 2
     assert capsys.readouterr().err.startswith("shardlint: what a launcher sets, such as RANK and MASTER_PORT, are num")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        (
+            {"RANK": "0", "WORLD_SIZE": "2"},
+            "RANK=0 and WORLD_SIZE=2 say that this is one of 2 processes, and MASTER_ADDR is not set: it has to be the "
+            "address of rank 0 in all of them; --nodes 1 tries the whole layout in this one",
+        ),
+        (SRUN, "SLURM_PROCID=3 and SLURM_NTASKS=4 say that this is one of 4 processes, and MASTER_ADDR is not set: "),
+        (
+            {"RANK": "0", "WORLD_SIZE": "3", "MASTER_ADDR": "node0"},
+            "the plan needs 2 ranks, which do not divide by the 3 processes that a launcher has started",
+        ),
+    ],
+)
+def test_one_of_several_processes_does_not_try_everything_by_itself(
+    environment: Mapping[str, str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main([*SMOKE, "--level", "pre"]) == 2
+    assert capsys.readouterr().err.startswith(f"shardlint: {why}")
+    assert main([*SMOKE, "--level", "pre", "--nodes", "1"]) == 0
 
 
 def test_nodes_may_hold_unequal_numbers_of_ranks() -> None:

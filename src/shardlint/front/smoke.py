@@ -22,7 +22,7 @@ from shardlint.layout.traffic import collectives
 from shardlint.smoke import Plan, SmokeResult, Trial, node, ray_process, report, surroundings
 from shardlint.smoke.comparison import is_report
 from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
-from shardlint.smoke.job import LEVELS, MOST_RANKS_ON_CPU, Seat, launched_hosts, launched_seat
+from shardlint.smoke.job import LEVELS, MOST_RANKS_ON_CPU, NowhereToMeet, Seat, launched_hosts, launched_seat
 from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
 
 
@@ -192,6 +192,8 @@ def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Sea
             raise CannotRun("--node-rank and --master go with --nodes N")
         try:
             seat = launched_seat(environment, ranks) or Seat()
+        except NowhereToMeet as reason:
+            raise CannotRun(str(reason)) from reason
         except ValueError as failure:
             raise CannotRun(f"what a launcher sets, such as RANK and MASTER_PORT, are numbers: {failure}") from failure
     elif options.nodes == 1:
@@ -204,7 +206,8 @@ def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Sea
     if seat.node >= seat.nodes:
         raise CannotRun(f"there is no node {seat.node} among {seat.nodes}: they count from 0")
     if ranks % seat.nodes:
-        raise CannotRun(f"the plan needs {ranks} ranks, which do not divide by the {seat.nodes} nodes that run it")
+        who = "nodes that run it" if options.nodes else "processes that a launcher has started"
+        raise CannotRun(f"the plan needs {ranks} ranks, which do not divide by the {seat.nodes} {who}")
     return seat
 
 

@@ -40,9 +40,10 @@ class Launcher(NamedTuple):
     """Numbers only inside of what the launcher has started; elsewhere the others mean something else."""
 
     def has_started(self, environment: Mapping[str, str]) -> bool:
-        """Whether this process is one of its own, and knows where rank 0 is."""
-        wanted = (self.rank, self.processes, "MASTER_ADDR")
-        return all(map(environment.get, wanted)) and all(environment.get(name, "").isdecimal() for name in self.within)
+        """Whether this process is one of its own."""
+        return all(map(environment.get, (self.rank, self.processes))) and all(
+            environment.get(name, "").isdecimal() for name in self.within
+        )
 
     def hosts_of(self, environment: Mapping[str, str]) -> int:
         """How many hosts its processes are on; as many as processes where it does not tell."""
@@ -63,6 +64,10 @@ LAUNCHERS = (
     Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
 )
 """The first of them that has started this process is believed."""
+
+
+class NowhereToMeet(Exception):
+    """A launcher has started several processes, and none of them knows where rank 0 is."""
 
 
 class Seat(NamedTuple):
@@ -105,12 +110,21 @@ class Seat(NamedTuple):
 def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
     """The seat that a launcher gave this process by its environment; None where nobody launched several.
 
-    Raises ValueError for numbers that are none.
+    Raises ValueError for numbers that are none, and NowhereToMeet: each of the processes would try all ranks by itself,
+    side by side on the same devices, and every one report a layout over all hosts that none of them has seen.
     """
     launcher = _launcher(environment)
-    if launcher is None or environment[launcher.processes] == "1":
+    if launcher is None:
         return None
     node, nodes = int(environment[launcher.rank]), int(environment[launcher.processes])
+    if nodes < 2:
+        return None
+    if not environment.get("MASTER_ADDR"):
+        told = f"{launcher.rank}={node} and {launcher.processes}={nodes} say that this is one of {nodes} processes"
+        raise NowhereToMeet(
+            f"{told}, and MASTER_ADDR is not set: it has to be the address of rank 0 in all of them; "
+            "--nodes 1 tries the whole layout in this one"
+        )
     port = int(environment.get("MASTER_PORT") or PORT)
     is_taken = environment.get(AGENT_STORE, "").lower() == "true"
     first_gpu = int(environment.get(launcher.local_rank) or "0") * (world // nodes)
