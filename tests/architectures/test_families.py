@@ -101,6 +101,12 @@ THINKER = {
         "audio_config": AUDIO | {"encoder_attention_heads": 4, "downsample_hidden_size": 8},
     }
 }
+CONFORMER = {
+    "name": "cascades",
+    "config": {"attention_dim": 32, "attention_heads": 4, "num_blocks": 2, "linear_units": 48, "input_size": 8}
+    | {"ext_pw_out_channel": 32, "depthwise_seperable_out_channel": 32, "time_reduction": 4, "input_layer": "nemo_conv"}
+    | {"relative_attention_bias_args": {"type": "t5"}},
+}
 OWN_KEYS: dict[str, dict[str, Any]] = {
     "DeepseekOCR": {"projector_config": {"n_embed": 64, "input_dim": 32}},
     "UnlimitedOCR": {"projector_config": {"n_embed": 64, "input_dim": 32}},
@@ -152,6 +158,10 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "Idefics3": {"model_type": "llama"},
     "SmolVLM": {"model_type": "llama"},
     "PaliGemma": {"model_type": "gemma"},
+    "Phi4MM": {"embd_layer": {"audio_embd_layer": {"projection_cls": "mlp"}}, "audio_processor": CONFORMER},
+    "Qwen4Exp": DELTA_NET | {"hc_count": 2, "hc_lowrank": 4},
+    "Zamba2": {"mamba_expand": 2, "n_mamba_heads": 8, "mamba_ngroups": 1, "mamba_d_state": 4, "mamba_d_conv": 4}
+    | {"adapter_rank": 4, "num_mem_blocks": 1, "hybrid_layer_ids": [2, 5]},
     "Cohere2Vision": {"alignment_intermediate_size": 64},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,
@@ -161,6 +171,9 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
 
 ENCODERS = encoders.FAMILIES.keys() - {"WhisperForConditionalGeneration"} | {
     "BgeM3EmbeddingModel",
+    "GteModel",
+    "GteNewForSequenceClassification",
+    "GteNewModel",
     "ModernBertModel",
     "NomicBertModel",
 }
