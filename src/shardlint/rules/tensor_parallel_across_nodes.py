@@ -10,6 +10,9 @@ from shardlint.layout import Legal
 from shardlint.layout.placement import Placement
 from shardlint.rules._words import FLAGS, counted, respelled
 
+RACK = 9
+"""Cards from which on NVLink joins nodes: up to 8 are on the board of one node, of which another node has no part."""
+
 
 def applies(tensor_parallel_size: Located[int]) -> bool:
     return tensor_parallel_size.value > 1
@@ -56,7 +59,7 @@ def _crosses(placement: Placement, tp: int, gpus: int) -> bool:
 def _one_fabric(accelerators: Located[tuple[Accelerator, ...]] | None, tp: int) -> bool:
     """Whether NVLink joins as many cards as the group has, whichever node they are in (an NVL72 rack)."""
     cards = accelerators.value if accelerators is not None else ()
-    return bool(cards) and all(card.link == "nvlink" and (card.link_domain or 0) >= tp for card in cards)
+    return bool(cards) and all(card.link == "nvlink" and (card.link_domain or 0) >= max(tp, RACK) for card in cards)
 
 
 def _advice(
