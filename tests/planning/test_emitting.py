@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -82,6 +85,52 @@ def test_copies_of_attention_on_several_nodes_are_one_engine_with_headless_follo
     assert "--headless" not in leader
     assert '--data-parallel-start-rank="$((LWS_WORKER_INDEX * 8))"' in worker
     assert "--headless" in worker
+
+
+def started(script: str, node: int, folder: Path) -> list[str]:
+    """The words of the engine that the script starts on a node."""
+    (folder / "serve.sh").write_text(script)
+    (folder / "vllm").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\" >> words; echo end >> words\n")
+    (folder / "vllm").chmod(0o755)
+    (folder / "words").unlink(missing_ok=True)
+    there = {"PATH": f"{folder}:{os.environ['PATH']}", "NODE_RANK": str(node), "HEAD_ADDRESS": "10.0.0.1"}
+    subprocess.run(["sh", "serve.sh"], cwd=folder, env=there, check=True, timeout=10)
+    *words, end = (folder / "words").read_text().splitlines()
+    assert end == "end" and "end" not in words, "one engine process on a node: its ranks need no ports from outside"
+    return words
+
+
+@pytest.mark.parametrize(
+    ("model", "spec", "objective"),
+    [
+        (DENSE, "8xH100", "fits"),
+        (DENSE, "2x8xH100", "throughput"),
+        (EXPERTS, "2x8xH200", "throughput"),
+        (LARGE, "4x8xH100", "throughput"),
+        (SPREAD, "4x1xH100:80", "fits"),
+    ],
+)
+def test_a_script_started_once_on_each_node_is_the_layout_that_was_listed(
+    model: str, spec: str, objective: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", model, "--hardware", spec, "--objective", objective, "--max-model-len", LENGTH]
+    main([*words, "--format", "json"])
+    layouts = json.loads(capsys.readouterr().out)["layouts"][:5]
+    for number, layout in enumerate(layouts, 1):
+        assert main([*words, "--emit", "command", "--choose", str(number)]) == 0
+        script = capsys.readouterr().out
+        nodes = int(found[1]) if (found := re.search(r"each of the (\d+) nodes", script)) else 1
+        of_nodes = [started(script, node, tmp_path) for node in range(nodes)]
+        assert ["--headless" in each for each in of_nodes] == [node > 0 for node in range(nodes)]
+        for flag in layout["flags"]:
+            assert all(flag.replace(" ", "=") in each for each in of_nodes), flag
+        per_node = layout["gpus"] // nodes
+        replica = layout["tensor_parallel_size"] * layout["pipeline_parallel_size"]
+        for node, each in enumerate(of_nodes):
+            if f"--nnodes={nodes}" in each:
+                assert f"--node-rank={node}" in each
+            elif node:
+                assert f"--data-parallel-start-rank={node * per_node // replica}" in each
 
 
 @pytest.mark.parametrize(

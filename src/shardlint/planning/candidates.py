@@ -43,6 +43,23 @@ class Candidate(NamedTuple):
     def world_size(self) -> int:
         return self.replica_size * self.data_parallel_size
 
+    @property
+    def nodes(self) -> int:
+        """Nodes that all of it runs on."""
+        if self.nnodes > 1:
+            return self.nnodes * self.data_parallel_size
+        return -(-self.data_parallel_size // (self.data_parallel_size_local or self.data_parallel_size))
+
+    @property
+    def gpus_per_node(self) -> int:
+        """GPUs that it uses of each of its nodes."""
+        return self.world_size // self.nodes
+
+    @property
+    def one_copy(self) -> Candidate:
+        """One replica by itself."""
+        return self._replace(data_parallel_size=1, data_parallel_size_local=None)
+
     def flags(self) -> tuple[str, ...]:
         """The words that ask vLLM for it, a default left out."""
         words = [f"--tensor-parallel-size {self.tensor_parallel_size}"]
@@ -57,11 +74,11 @@ class Candidate(NamedTuple):
         if self.enable_expert_parallel:
             words.append("--enable-expert-parallel")
         if self.nnodes > 1:
-            words.append(f"--nnodes {self.nnodes}")
+            words.append(f"--nnodes {self.nodes}")
         return tuple(words)
 
     def knobs(self) -> dict[str, Any]:
-        """The engine's options; None for one that is left unwritten."""
+        """The engine's options; None for one that is left unwritten. Its `nnodes` are those of all copies."""
         return {
             "tensor_parallel_size": self.tensor_parallel_size,
             "pipeline_parallel_size": self.pipeline_parallel_size,
@@ -69,7 +86,7 @@ class Candidate(NamedTuple):
             "enable_expert_parallel": self.enable_expert_parallel,
             "decode_context_parallel_size": self.decode_context_parallel_size,
             "data_parallel_size_local": self.data_parallel_size_local,
-            "nnodes": self.nnodes if self.nnodes > 1 else None,
+            "nnodes": self.nodes if self.nnodes > 1 else None,
         }
 
 

@@ -69,14 +69,11 @@ def emitted(kind: Kind, wanted: Wanted) -> str:
 def _command(wanted: Wanted) -> Iterator[str]:
     yield "#!/bin/sh"
     yield from _why(wanted)
-    copies = wanted.layout.data_parallel_size
-    if _copies_are_engines(wanted) and copies > 1:
-        yield f"# {copies} such engines fit these nodes: start it once for each, with a balancer before them."
-    if _hosts(wanted) == 1:
+    if wanted.layout.nodes == 1:
         yield _joined([f"exec vllm serve {shlex.quote(wanted.model)}", *_flags(wanted)])
         return
-    yield f"# Start this on each of the {_hosts(wanted)} nodes of one engine: NODE_RANK is 0, 1, ... in turn;"
-    yield "# HEAD_ADDRESS is the address of the first, as the others reach it."
+    yield f"# Start this on each of the {wanted.layout.nodes} nodes: NODE_RANK is 0, 1, ... in turn, HEAD_ADDRESS the"
+    yield "# address of the first as the others reach it. The first answers all requests."
     yield ': "${NODE_RANK:?}" "${HEAD_ADDRESS:?}"'
     yield 'if [ "$NODE_RANK" -eq 0 ]; then'
     yield from _indented(2, _script(wanted, "$NODE_RANK", "$HEAD_ADDRESS", follows=False))
@@ -97,12 +94,12 @@ def _joined(words: list[str]) -> str:
 
 
 def _kubernetes(wanted: Wanted) -> Iterator[str]:
-    if _hosts(wanted) > 1:
-        raise NotEmitted(
-            f"one engine of this layout takes {_hosts(wanted)} nodes, and a Deployment's pods are one each"
-        )
-    pods = 1 if wanted.has_experts else wanted.layout.data_parallel_size
     yield from _why(wanted)
+    pods, wanted = _apart(wanted)
+    if wanted.layout.nodes > 1:
+        raise NotEmitted(
+            f"one engine of this layout takes {wanted.layout.nodes} nodes, and a Deployment's pods are one each"
+        )
     yield from (
         "apiVersion: apps/v1",
         "kind: Deployment",
@@ -117,24 +114,24 @@ def _kubernetes(wanted: Wanted) -> Iterator[str]:
         f"      labels: {{app: {wanted.name}}}",
         "    spec:",
     )
-    words = [_yaml(wanted.model), *_flags(wanted, copies_are_pods=not wanted.has_experts)]
+    words = [_yaml(wanted.model), *_flags(wanted)]
     yield from _indented(6, _pod(wanted, ["command: [vllm, serve]", "args:", *(f"  - {word}" for word in words)]))
     yield from _service(wanted)
 
 
 def _lws(wanted: Wanted) -> Iterator[str]:
-    hosts = _hosts(wanted)
+    yield from _why(wanted)
+    copies, wanted = _apart(wanted)
+    hosts = wanted.layout.nodes
     if hosts == 1:
         raise NotEmitted("one engine of this layout takes one node; --emit kubernetes writes a Deployment for it")
-    copies = 1 if wanted.has_experts and wanted.layout.nnodes == 1 else wanted.layout.data_parallel_size
-    yield from _why(wanted)
     yield from (
         "apiVersion: leaderworkerset.x-k8s.io/v1",
         "kind: LeaderWorkerSet",
         "metadata:",
         f"  name: {wanted.name}",
         "spec:",
-        f"  replicas: {copies}",
+        f"  replicas: {copies}" + ("  # copies of the engine, each on nodes of its own" if copies > 1 else ""),
         "  startupPolicy: LeaderCreated  # the ranks meet while they start: no pod may wait for another to be ready",
         "  leaderWorkerTemplate:",
         f"    size: {hosts}  # nodes of one engine",
@@ -152,7 +149,7 @@ def _lws(wanted: Wanted) -> Iterator[str]:
 
 
 def _pod(wanted: Wanted, command: list[str], serves: bool = True) -> Iterator[str]:
-    gpus = _gpus_of_pod(wanted)
+    gpus = wanted.layout.gpus_per_node
     where = f" {wanted.card}" if wanted.card else ""
     yield f"# nodeSelector: choose the nodes with{where or ' the right'} GPUs by the labels of your cluster"
     yield "containers:"
@@ -215,13 +212,22 @@ def _why(wanted: Wanted) -> Iterator[str]:
     yield from (f"# {remark}." for remark in wanted.remarks)
 
 
-def _flags(wanted: Wanted, copies_are_pods: bool = False) -> list[str]:
+def _apart(wanted: Wanted) -> tuple[int, Wanted]:
+    """How many engines of their own its copies can be, and one of these; copies that share experts are one engine."""
+    if wanted.has_experts:
+        return 1, wanted
+    option = wanted.ranked.option
+    one = option._replace(candidate=wanted.layout.one_copy)
+    return wanted.layout.data_parallel_size, wanted._replace(ranked=wanted.ranked._replace(option=one))
+
+
+def _flags(wanted: Wanted) -> list[str]:
     """The options that every process of an engine has."""
     layout = wanted.layout
     flags = [f"--tensor-parallel-size={layout.tensor_parallel_size}"]
     if layout.pipeline_parallel_size > 1:
         flags.append(f"--pipeline-parallel-size={layout.pipeline_parallel_size}")
-    if layout.data_parallel_size > 1 and not (copies_are_pods or _copies_are_engines(wanted)):
+    if layout.data_parallel_size > 1:
         flags.append(f"--data-parallel-size={layout.data_parallel_size}")
     if layout.decode_context_parallel_size > 1:
         flags.append(f"--decode-context-parallel-size={layout.decode_context_parallel_size}")
@@ -236,7 +242,7 @@ def _meeting(wanted: Wanted, rank: str, head: str, *, follows: bool) -> Iterator
     """How the processes of an engine on several nodes find each other."""
     layout = wanted.layout
     if layout.nnodes > 1:
-        yield f"--nnodes={layout.nnodes}"
+        yield f"--nnodes={layout.nodes}"
         yield f'--node-rank="{rank}"'
         yield f'--master-addr="{head}"'
         yield f"--master-port={MASTER_PORT}"
@@ -248,31 +254,6 @@ def _meeting(wanted: Wanted, rank: str, head: str, *, follows: bool) -> Iterator
             yield f'--data-parallel-start-rank="$(({rank.removeprefix("$")} * {layout.data_parallel_size_local}))"'
     if follows:
         yield "--headless"
-
-
-def _copies_are_engines(wanted: Wanted) -> bool:
-    """Whether copies are engines of their own: those of a dense model on several nodes, and those that take several."""
-    return wanted.layout.nnodes > 1 or (not wanted.has_experts and _hosts_of_copies(wanted) > 1)
-
-
-def _hosts_of_copies(wanted: Wanted) -> int:
-    local = wanted.layout.data_parallel_size_local
-    return -(-wanted.layout.data_parallel_size // local) if local else 1
-
-
-def _hosts(wanted: Wanted) -> int:
-    """Nodes of one engine."""
-    if wanted.layout.nnodes > 1:
-        return wanted.layout.nnodes
-    return _hosts_of_copies(wanted) if wanted.has_experts else 1
-
-
-def _gpus_of_pod(wanted: Wanted) -> int:
-    layout = wanted.layout
-    if layout.nnodes > 1:
-        return layout.replica_size // layout.nnodes
-    copies = layout.data_parallel_size_local or layout.data_parallel_size
-    return layout.replica_size * (copies if wanted.has_experts else 1)
 
 
 _MAKERS: dict[Kind, Callable[[Wanted], Iterator[str]]] = {

@@ -76,10 +76,9 @@ def _least(trial: Trial, options: list[Option]) -> int | None:
     """GPUs of the smallest replica that likely holds a request by itself, its experts not spread over other copies."""
     by_size = sorted((option.candidate for option in options), key=lambda candidate: candidate.replica_size)
     for candidate in by_size:
-        if not (candidate.enable_expert_parallel or candidate.decode_context_parallel_size > 1):
-            alone = candidate._replace(data_parallel_size=1, data_parallel_size_local=None)
-            if _holds(trial.facts(alone.knobs())):
-                return candidate.replica_size
+        plain = not candidate.enable_expert_parallel and candidate.decode_context_parallel_size == 1
+        if plain and _holds(trial.facts(candidate.one_copy.knobs())):
+            return candidate.replica_size
     return None
 
 
