@@ -47,9 +47,10 @@ OURS, THEIRS = made_by(records.NamedTuple), made_by(typing.NamedTuple)
 
 
 def test_the_classes_are_alike():
-    for name in ("__name__", "__qualname__", "__doc__", "__module__", "_fields", "_field_defaults", "__bases__"):
+    for name in ("__name__", "__qualname__", "__doc__", "__module__", "_fields", "_field_defaults", "__match_args__"):
         assert getattr(OURS, name) == getattr(THEIRS, name), name
-    assert set(vars(OURS)) == set(vars(THEIRS)) - {"__orig_bases__"}
+    assert {name for base in OURS.__mro__ for name in vars(base)} >= set(vars(THEIRS)) - {"__orig_bases__"}
+    assert issubclass(OURS, tuple) and not hasattr(OURS("a"), "__dict__")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,8 @@ def test_the_classes_are_alike():
         lambda layer: layer.of("b").wide,
         lambda layer: layer("a")._replace(width=9)._asdict(),
         lambda layer: layer._make(["a", 1, ()]),
+        lambda layer: layer(name="b", parts=(2,)),
+        lambda layer: type(layer("b")._replace(name="c")).__name__,
         lambda layer: hash(layer("a")),
         lambda layer: copy.copy(layer("a")).parts,
     ],
@@ -79,6 +82,24 @@ def test_they_can_be_pickled():
 def test_a_field_without_a_default_stands_before_those_with_one(base):
     with pytest.raises(TypeError):
         exec("class Wrong(NamedTuple):\n    a: int = 1\n    b: int\n", {"NamedTuple": base, "__name__": __name__})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda layer: layer(),
+        lambda layer: layer("a", 1, (), 2),
+        lambda layer: layer("a", height=1),
+        lambda layer: layer("a")._replace(height=1),
+        lambda layer: layer._make(["a"]),
+    ],
+)
+def test_they_refuse_the_same(wrong):
+    with pytest.raises((TypeError, ValueError)) as theirs:
+        wrong(THEIRS)
+    with pytest.raises(theirs.type) as ours:
+        wrong(OURS)
+    assert str(ours.value) == str(theirs.value)
 
 
 @pytest.mark.parametrize("base", [records.NamedTuple, typing.NamedTuple])
