@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardlint.layout import GroupKind, Sizes, crossing, group_of, groups, place_of, rank_of, ranks_per_node
@@ -39,6 +39,7 @@ def test_decode_context_groups_run_through_the_prefill_context_ranks_first() -> 
     assert groups("dcp", both._replace(decode_context_parallel_size=1)) == ((0,), (2,), (1,), (3,))
 
 
+@settings(deadline=None)
 @given(sizes_of_all_kinds, kinds, st.data())
 def test_groups_of_a_kind_hold_every_rank_once(sizes: Sizes, kind: GroupKind, data: st.DataObject) -> None:
     attention_ranks = sizes.tensor_parallel_size * sizes.prefill_context_parallel_size
@@ -50,11 +51,13 @@ def test_groups_of_a_kind_hold_every_rank_once(sizes: Sizes, kind: GroupKind, da
     assert all(group_of(kind, group[-1], sizes) == group for group in found)
 
 
+@settings(deadline=None)
 @given(sizes_of_all_kinds)
 def test_a_place_gives_its_rank_back(sizes: Sizes) -> None:
     assert [rank_of(place_of(rank, sizes), sizes) for rank in range(sizes.world_size)] == list(range(sizes.world_size))
 
 
+@settings(deadline=None)
 @given(sizes_of_all_kinds)
 def test_expert_ranks_number_each_expert_group(sizes: Sizes) -> None:
     for group in groups("ep", sizes):
