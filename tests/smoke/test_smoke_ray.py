@@ -107,11 +107,14 @@ def _run(tried: Plan) -> SmokeResult:
 def test_as_many_replicas_as_the_cluster_has_gpus_for_are_tried_where_ray_puts_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    begun = time.monotonic()
     assert main([*SMOKE, "--format", "json"]) == 0
+    whole = time.monotonic() - begun
     data = json.loads(capsys.readouterr().out)
     assert data["headline"].startswith("Deployment/three (DP 2 × TP 2) on CPU (4 processes of one host, gloo, torch ")
     assert data["headline"].endswith(", several nodes, data_parallel_size 3 (tried with 2)")
     assert "NCCL" in data["not_proven"]
+    assert whole / 2 < data["environment"]["seconds"] < whole  # to join the cluster counts
     assert [host["node"] for host in data["hosts"]] == [0, 1]
     (placement,) = (seen["message"] for seen in data["observations"] if seen["name"] == "placement")
     name = r"[^ ]+ \([^ ]+, Ray node [0-9a-f]{8}\)"

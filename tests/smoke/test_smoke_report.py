@@ -11,6 +11,8 @@ from shardlint.smoke import Claim, Plan, SmokeResult
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.report import headline, json_data, text
 from shardlint.smoke.result import expected
+from shardlint.smoke.surroundings import Surroundings
+from shardlint.smoke.trial import Host
 
 PAIR = plan(DENSE, tp=2)
 
@@ -104,6 +106,22 @@ def test_a_run_that_could_not_be() -> None:
     assert result.exit_code == 2
     assert text(result, "x") == "x (TP 2) was not tried: torch is not installed\n"
     assert json_data(result)["could_not_run"] == "torch is not installed"
+
+
+def test_a_look_at_hosts_says_where_at_what_and_that_there_are_no_gpus() -> None:
+    hosts = [Host(0, Surroundings("a", machine="1")), Host(1, Surroundings("b", gpus=(0, 1), machine="2"))]
+    looked = SmokeResult(PAIR, seconds=3.4, level="pre", hosts=(hosts[0],))
+    assert text(looked, "x") == (
+        "x (TP 2): nothing speaks against it on one host (a), which has no GPU: 2 ranks would be tried on CPUs, and "
+        "nothing of GPUs and NCCL was looked at; no rank was started, and nothing else is proven\n"
+        "looked at devices, interfaces, shared memory, open files, leftover settings in 3.4 s\n"
+    )
+    both = text(looked._replace(hosts=tuple(hosts)))
+    assert "nothing speaks against it on 2 hosts, a of them without a GPU: 2 ranks would" in both
+    assert "hostnames, who reaches whom, RDMA, what differs in 3.4 s" in both
+    assert headline(looked._replace(hosts=(hosts[1],))).endswith(
+        "nothing speaks against it on one host (b); no rank was started, and nothing else is proven"
+    )
 
 
 def test_many_ranks_are_named_by_their_ends() -> None:

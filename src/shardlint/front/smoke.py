@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -65,12 +66,14 @@ def _run_in_ray(facts: DeploymentFacts, options: Options, tell: node.Tell) -> Sm
     if options.share_gpu:
         raise CannotRun("--share-gpu: the GPUs of a Ray cluster are given to one rank each")
     whole = asked_for(facts, options, {}, sys.maxsize)
+    begun = time.monotonic()
     try:
         with ray_process.ray_cluster(whole.trial.deadline_seconds, tell) as cluster:
             asked = asked_for(facts, options, {}, cluster.gpus or MOST_RANKS_ON_CPU)
-            return cluster.run(asked.plan, asked.trial)
+            result = cluster.run(asked.plan, asked.trial)
     except node.CannotTry as reason:
         return SmokeResult(whole.plan, could_not_run=str(reason))
+    return result._replace(seconds=time.monotonic() - begun)  # to join and to be placed take their time too
 
 
 def emit(facts: DeploymentFacts, options: Options, texts: Mapping[str, str]) -> str:

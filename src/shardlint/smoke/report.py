@@ -16,6 +16,10 @@ from shardlint.smoke.trial import Host, places
 
 SCHEMA = 1
 
+OF_A_HOST = ("devices", "interfaces", "shared memory", "open files", "leftover settings")
+BETWEEN_HOSTS = ("hostnames", "who reaches whom", "RDMA", "what differs")
+"""What `precheck` and `reach` look at."""
+
 
 def text(result: SmokeResult, name: str = "", before: dict[str, Any] | None = None) -> str:
     """The first line says what was proven and what was not; then one line for each claim, a fault on its own line.
@@ -89,14 +93,28 @@ def headline(result: SmokeResult, name: str = "") -> str:
         return f"{what} was not tried: {result.could_not_run}"
     if not result.backend:
         count = len(result.errors)
-        found = f"{_number(count, 'error')} in the surroundings" if count else "the surroundings bear it"
-        return f"{what}: {found}; no rank was started, and nothing else is proven"
+        found = f"{_number(count, 'error')} in the surroundings" if count else "nothing speaks against it"
+        return f"{what}: {found}{_looked_at(result)}; no rank was started, and nothing else is proven"
     parts = [f"{what} on {_where(result)}", f"proven: {', '.join(result.proven) or 'nothing'}"]
     if result.failed:
         parts.append(f"FAILED: {', '.join(result.failed)}")
     if result.not_reached:
         parts.append(f"not reached: {', '.join(result.not_reached)}")
     return "; ".join([*parts, f"not proven: {', '.join(not_proven(result))}"])
+
+
+def _looked_at(result: SmokeResult) -> str:
+    """Where was looked, and whether there are the devices that the layout is for."""
+    first = [host for host in result.hosts if places(result.hosts)[host.node] == host.node]
+    if not first:
+        return ""
+    where = f"on {len(first)} hosts" if len(first) > 1 else f"on one host ({first[0].name})"
+    without = [host.name for host in first if not host.around.gpus]
+    if not without:
+        return f" {where}"
+    ranks = _number(len(result.plan.ranks), "rank")
+    which = f", {', '.join(without)} of them without a GPU" if len(first) > 1 else ", which has no GPU"
+    return f" {where}{which}: {ranks} would be tried on CPUs, and nothing of GPUs and NCCL was looked at"
 
 
 def not_proven(result: SmokeResult) -> tuple[str, ...]:
@@ -300,10 +318,13 @@ def nccl_tests_split(table: tuple[tuple[int, ...], ...]) -> str:
 
 
 def _verdict(result: SmokeResult) -> str:
+    seconds = f"in {result.seconds:.1f} s"
+    if not result.backend:
+        return f"looked at {', '.join((*OF_A_HOST, *(BETWEEN_HOSTS if len(result.hosts) > 1 else ())))} {seconds}"
     judged = len({(claim.name, claim.kind, claim.group) for claim in result.claims})
     wrong = len({(claim.name, claim.kind, claim.group) for claim in result.claims if not claim.ok})
     outcome = f"{wrong} of {_number(judged, 'claim')} failed" if wrong else f"{_number(judged, 'claim')} held"
-    return f"{outcome} in {result.seconds:.1f} s" if result.backend else f"looked at in {result.seconds:.1f} s"
+    return f"{outcome} {seconds}"
 
 
 def _number(count: int, one: str, more: str = "") -> str:
