@@ -115,11 +115,19 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     | {"linear_num_heads": 4, "linear_head_dim": 8, "linear_conv_kernel_dim": 4},
     "Lfm2Vl": {"layer_types": ["conv", "full_attention"] * 4, "conv_L_cache": 3, "model_type": "lfm2"}
     | {"vision_config": VISION | {"num_patches": 16}, "projector_hidden_size": 48},
-    "MiniCPMV4_6": DELTA_NET,
     "OlmoHybrid": DELTA_NET | {"layer_types": ["linear_attention", "full_attention"] * 4},
     "Qwen2_5Omni": THINKER,
+    "Qwen4Exp": DELTA_NET | {"hc_count": 2, "hc_lowrank": 4},
+    "Zamba2": {"mamba_expand": 2, "n_mamba_heads": 8, "mamba_ngroups": 1, "mamba_d_state": 4, "mamba_d_conv": 4}
+    | {"adapter_rank": 4, "num_mem_blocks": 1, "hybrid_layer_ids": [2, 5]},
     "Qwen3ASR": THINKER,
     "Qwen3Omni": THINKER,
+    "Ernie4_5_VL": {"moe_intermediate_size": [32, 16]},
+    "MiniCPMV4_6": DELTA_NET,
+    "MiniCPMV": {"version": "2.6", "query_num": 4},
+    "Step3p7": {"moe_num_experts": 4, "share_expert_dim": 32}
+    | {"layer_types": ["sliding_attention", "full_attention"] * 4},
+    "Voxtral": {"model_type": "llama", "audio_config": VISION | AUDIO},
     "Gemma4": {"layer_types": ["sliding_attention", "full_attention"] * 4},
     "Jamba": {"attn_layer_period": 4, "attn_layer_offset": 2, "expert_layer_period": 2, "expert_layer_offset": 1}
     | {"mamba_expand": 2, "mamba_d_state": 4, "mamba_d_conv": 4},
@@ -159,9 +167,6 @@ OWN_KEYS: dict[str, dict[str, Any]] = {
     "SmolVLM": {"model_type": "llama"},
     "PaliGemma": {"model_type": "gemma"},
     "Phi4MM": {"embd_layer": {"audio_embd_layer": {"projection_cls": "mlp"}}, "audio_processor": CONFORMER},
-    "Qwen4Exp": DELTA_NET | {"hc_count": 2, "hc_lowrank": 4},
-    "Zamba2": {"mamba_expand": 2, "n_mamba_heads": 8, "mamba_ngroups": 1, "mamba_d_state": 4, "mamba_d_conv": 4}
-    | {"adapter_rank": 4, "num_mem_blocks": 1, "hybrid_layer_ids": [2, 5]},
     "Cohere2Vision": {"alignment_intermediate_size": 64},
     "ChatGLM": {"ffn_hidden_size": 128},
     "Qwen3Next": DELTA_NET,

@@ -48,6 +48,7 @@ KINDS = (
     "seeing",
     "omni",
     "pages",
+    "resampling",
 )
 """The modules of this package that hold families, the most asked for first: each has a table of its own."""
 

@@ -26,6 +26,7 @@ from shardlint.architectures.families.mla import deepseek_experts, hyper_connect
 from shardlint.architectures.families.towers import QWEN3_VL_NAMES
 from shardlint.architectures.families.with_tower import WithTower
 from shardlint.architectures.model import Missing, Model
+from shardlint.architectures.part import Part
 from shardlint.architectures.patterns import each, listed_as
 from shardlint.architectures.rows import CacheRow, ElementType, Extent, Row, Rows, StateRow
 
@@ -80,6 +81,11 @@ def glm5_next(model: Model) -> Rows:
     )
     states = (kimi_delta_state(delta, recurs)._replace(page_multiple=INDEX_PAGE * pool),)
     return hybrid(model, weights, attends, states)._replace(caches=_pooled_caches(model, pool, attends))
+
+
+def glm5_tower(model: Model, vision: Part) -> tuple[Row, ...]:
+    """GLM-OCR's tower with a merger of its own width, which no method of quantisation touches."""
+    return _unquantised(glm_ocr(model, vision))
 
 
 def _unquantised(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -184,7 +190,7 @@ FAMILIES: Mapping[str, Family] = {
     "BailingMoeV2_5ForCausalLM": bailing_linear,
     "BailingMoeV3ForCausalLM": bailing_v3,
     "Glm5NextForCausalLM": glm5_next,
-    "Glm5NextForConditionalGeneration": WithTower(glm5_next, glm_ocr, QWEN3_VL_NAMES),
+    "Glm5NextForConditionalGeneration": WithTower(glm5_next, glm5_tower, QWEN3_VL_NAMES),
     "OlmoHybridForCausalLM": olmo_hybrid,
 }
 """Architecture class -> family."""

@@ -96,6 +96,30 @@ def axk1(model: Model) -> Rows:
     return sparse(model, latent(model), rows, norms=norms, cache_rows=kept, ends_on_every_stage=False, tied=False)
 
 
+PANGU_NORMS = (*BEFORE_THE_BLOCKS, "pre_mlp_layernorm", "post_mlp_layernorm")
+
+
+def pangu_moe(model: Model) -> Rows:
+    """openPangu: latent or ordinary attention by its keys, and DeepSeek's experts between norms on both sides."""
+    if model.odd_number("param_sink_number", 0):
+        raise Missing(f"{model.geometry.model_id} has learnt keys beside those of its tokens, which is not described")
+    moe, hidden = model.layers[model.odd_number("first_k_dense_replace", 0) :], model.hidden_size
+    experts, width = model.number("num_experts"), model.number("moe_intermediate_size")
+    shared, bias = width * model.odd_number("n_shared_experts", 0), model.flag("attention_bias") or model.flag("bias")
+    rows = (
+        router(f"{MLP}.gate", experts, hidden, moe),
+        *((correction_bias(f"{MLP}.gate", experts, moe),) if model.flag("router_enable_expert_bias") else ()),
+        *gated_experts(f"{MLP}.experts", experts, hidden, width, moe, renormalised=model.flag("norm_topk_prob")),
+        *shared_experts(f"{MLP}.shared_experts", hidden, shared, moe, under_sequence_parallel="whole"),
+        *dense_beside(model, moe, bias=model.flag("mlp_bias")),
+    )
+    is_latent = model.odd("kv_lora_rank") is not None
+    attention = latent(model) if is_latent else grouped_query(model, qkv_bias=model.flag("qkv_bias", bias))
+    kept = latent_caches(model) if is_latent else None
+    norms = PANGU_NORMS if model.flag("sandwich_norm") else BEFORE_THE_BLOCKS
+    return sparse(model, attention, rows, norms=norms, cache_rows=kept, ends_on_every_stage=False)
+
+
 def longcat_flash(model: Model) -> Rows:
     """LongCat-Flash: two attentions and two dense MLPs a layer beside the experts, some of which do nothing."""
     if model.odd("disable_quant_module"):
@@ -189,5 +213,7 @@ FAMILIES: Mapping[str, Family] = {
     "GlmMoeDsaForCausalLM": glm_dsa,
     "LongcatFlashForCausalLM": longcat_flash,
     "MistralLarge3ForCausalLM": deepseek,
+    "PanguProMoEV2ForCausalLM": pangu_moe,
+    "PanguUltraMoEForCausalLM": pangu_moe,
 }
 """Architecture class -> family."""

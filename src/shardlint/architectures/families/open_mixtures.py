@@ -78,7 +78,7 @@ def hunyuan_moe(model: Model) -> Rows:
     layers, hidden = model.layers, model.hidden_size
     experts, width = model.number("num_experts"), model.number("intermediate_size")
     rows = (
-        router(f"{MLP}.gate.wg", experts, hidden, layers),
+        router(f"{MLP}.gate.wg", experts, hidden, layers, quantisable=True),
         *gated_experts(f"{MLP}.experts", experts, hidden, width, layers, balanceable=False),
         *shared_experts(f"{MLP}.shared_mlp", hidden, width, layers),
     )

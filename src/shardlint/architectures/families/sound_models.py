@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shardlint.architectures.blocks.tower import Bricks
+from shardlint.architectures.blocks.vit import plain_mlp
 from shardlint.architectures.families import dense
 from shardlint.architectures.families.decoders import Family
 from shardlint.architectures.families.languages import language
@@ -71,6 +72,31 @@ def audio_flamingo(model: Model) -> Rows:
     return _beside(dense.qwen2(model), rows)
 
 
+VOXTRAL_FRAMES = 4
+"""Frames that Voxtral joins into one where the config does not tell another number."""
+
+
+def voxtral(model: Model) -> Rows:
+    """Voxtral: Whisper's encoder, cut as its heads are, and two linear layers behind joined frames."""
+    audio, tower, adapter = _audio(model), Bricks("whisper_encoder.whisper_encoder", "cut"), Bricks("", "cut")
+    width, inner, depth = (audio.number(key) for key in ("hidden_size", "intermediate_size", "num_hidden_layers"))
+    name, joined = "layers.#", width * audio.number("downsample_factor", VOXTRAL_FRAMES)
+    attention = (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.out_proj")
+    norms = ("self_attn_layer_norm", "final_layer_norm")
+    rows = (
+        tower.whole("conv1", width, audio.number("num_mel_bins", 128) * KERNEL, bias=True),
+        tower.whole("conv2", width, width * KERNEL, bias=True),
+        tower.whole("embed_positions", audio.number("max_source_positions", POSITIONS), width),
+        *tower.attention(attention, width, audio.number("num_attention_heads"), depth),
+        *plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, inner, depth),
+        *(tower.whole(f"{name}.{key}", width, bias=True, times=depth) for key in norms),
+        tower.whole("layer_norm", width, bias=True),
+        adapter.whole("audio_language_adapter.w_in", model.hidden_size, joined),
+        adapter.whole("audio_language_adapter.w_out", model.hidden_size, model.hidden_size),
+    )
+    return _beside(language(model), rows)
+
+
 def _audio(model: Model) -> Part:
     audio = Part(model.geometry, "audio_config")
     if not audio.is_known:
@@ -86,5 +112,6 @@ def _beside(rows: Rows, tower: tuple[Row, ...]) -> Rows:
 FAMILIES: Mapping[str, Family] = {
     "AudioFlamingo3ForConditionalGeneration": audio_flamingo,
     "Qwen2AudioForConditionalGeneration": qwen2_audio,
+    "VoxtralForConditionalGeneration": voxtral,
 }
 """Architecture class -> family."""
