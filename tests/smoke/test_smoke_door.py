@@ -83,6 +83,22 @@ def test_what_cannot_be_tried_ends_with_2(words: list[str], why: str, capsys: py
     assert captured.out == ""
 
 
+@pytest.mark.parametrize("command", ["smoke", "show"])
+def test_a_deployment_may_be_called_by_its_name_alone_where_no_other_is_called_so(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [command, "both.yaml", "--models", "models.json", "--deployment", "one"]
+    words += ["--level", "pre"] if command == "smoke" else []
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("Deployment/one")
+    one = (folder / "one.yaml").read_text()
+    (folder / "both.yaml").write_text(one + one.replace("kind: Deployment", "kind: StatefulSet"))
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        "shardlint: 2 deployments are called one; there are: Deployment/one, StatefulSet/one\n"
+    )
+
+
 def test_an_engine_whose_layouts_are_not_known_is_not_tried(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = DEPLOYMENT.format(name="one", model="org/one").replace(
         "vllm/vllm-openai:v0.33.0", "lmsysorg/sglang:v0.5.0"

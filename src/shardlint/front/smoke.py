@@ -28,8 +28,10 @@ from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
 
 
 def chosen(deployments: Sequence[Deployment], name: str | None) -> Deployment:
-    """The deployment to try. Raises CannotRun where that is none, or any of several."""
+    """The deployment of that name, `Deployment/chat` or `chat` alone where no other is called so; the only one where
+    no name is given. Raises CannotRun where that is none, or any of several."""
     named = [deployment for deployment in deployments if name in (None, deployment.name)]
+    named = named or [each for each in deployments if name and each.name.partition("/")[2] == name]
     if len(named) == 1:
         return named[0]
     there = ", ".join(deployment.name for deployment in deployments)
