@@ -93,11 +93,29 @@ def test_another_node_takes_a_result_as_it_was_sent() -> None:
 def test_links_are_told_in_time_bandwidth_and_milliseconds_of_a_step() -> None:
     lines = text(_result()).splitlines()
     assert (
-        "      decode of 1 token: tp [2,3] all-reduce (layer) of 8 KiB: 25 us, 50 us, 0.328, 0.328; x 73 = 1.82 ms"
-        in lines
-    )
+        "      decode of 1 token: tp [2,3] all-reduce (layer) of 8 KiB: median 25 us, p99 50 us, "
+        "0.328 GB/s of algorithm, 0.328 GB/s of bus; 73 times in a step: 1.82 ms"
+    ) in lines
     assert "      decode: 1.82 ms per token are spent in these exchanges" in lines
     assert "bandwidth" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "figure"), [(1.19e6, "86870"), (13.7, "1"), (1e-3, "below 0.001"), (0.1, "0.0073")]
+)
+def test_no_figure_is_a_power_of_ten(microseconds: float, figure: str) -> None:
+    timings = tuple(_timing(SUM, group, microseconds) for group in ((0, 1), (2, 3)))
+    assert f"      decode: {figure} ms per token are spent in these exchanges\n" in text(_result(timings=timings))
+
+
+def test_on_a_cpu_one_line_tells_of_links_until_all_of_them_are_asked_for() -> None:
+    result = _result(backend="gloo")
+    (line,) = (line for line in text(result).splitlines() if " us" in line or "links" in line)
+    assert line.startswith("links: 1 exchange of a step timed by gloo, which says nothing of links between GPUs; ")
+    full = text(result._replace(level="full"))
+    assert "links: the slowest group of each class (by gloo, whose speed says nothing of links between GPUs)" in full
+    assert "median 25 us, p99 50 us" in full
+    assert len(json_data(result)["timings"]) == 3
 
 
 def test_bus_bandwidth_has_the_factors_of_nccl_tests() -> None:

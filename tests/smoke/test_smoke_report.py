@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from smoke_plans import DENSE, plan
+from smoke_plans import DENSE, EXPERTS, plan
 
 from shardlint.smoke import Claim, Plan, SmokeResult
 from shardlint.smoke.observations import Observation
@@ -72,7 +72,7 @@ def test_what_several_ranks_see_alike_is_said_once() -> None:
     assert wrong == [
         "FAIL  split-mlp, tp [0,1]: 9 of 1024 elements differ, by 3 at most: rank 1 added nothing (seen by rank 0, 1)"
     ]
-    assert text(result).endswith("1 of 9 claims failed in 1.5 s\n")
+    assert text(result).endswith("of 9 claims 1 failed in 1.5 s\n")
 
 
 def test_what_is_seen_alike_of_several_hosts_is_said_once() -> None:
@@ -86,13 +86,15 @@ def test_a_claim_that_some_rank_did_not_judge_is_not_proven() -> None:
     result = _result(claim for claim in _all_held(PAIR) if (claim.name, claim.rank) != ("all-layers", 1))
     assert result.exit_code == 1
     assert "; not reached: all-layers; " in headline(result)
+    assert "----  all-layers, world: not reached by rank 1\nok    ranks, " in text(result)
+    assert text(result).endswith("of 9 claims 1 not reached in 1.5 s\n")
 
 
 def test_nothing_said_is_nothing_proven() -> None:
     result = _result([])
     assert result.exit_code == 1
     assert "; proven: nothing; not reached: membership, split-mlp, attention, " in headline(result)
-    assert "----  split-mlp: not reached\n" in text(result)
+    assert "----  split-mlp, tp: not reached\n" in text(result)
 
 
 def test_a_run_on_gpus_says_so() -> None:
@@ -122,6 +124,12 @@ def test_a_look_at_hosts_says_where_at_what_and_that_there_are_no_gpus() -> None
     assert headline(looked._replace(hosts=(hosts[1],))).endswith(
         "nothing speaks against it on one host (b); no rank was started, and nothing else is proven"
     )
+
+
+def test_as_many_claims_are_counted_as_there_are_lines() -> None:
+    wide = plan(EXPERTS, tp=2, pp=2, dp=2, ep=True)
+    lines = text(_result(_all_held(wide), wide)).splitlines()
+    assert lines[-1] == f"{sum(line.startswith('ok ') for line in lines)} claims held in 1.5 s"
 
 
 def test_many_ranks_are_named_by_their_ends() -> None:

@@ -164,14 +164,24 @@ def _observation_lines(result: SmokeResult) -> Iterator[str]:
 
 def _claim_lines(result: SmokeResult) -> Iterator[str]:
     """A claim over one kind of group is one line where it holds; else each thing that was seen against it is."""
-    for name in expected(result.plan):
-        claims = [claim for claim in result.claims if claim.name == name]
-        for kind in dict.fromkeys(claim.kind for claim in claims):
-            of_kind = sorted(claim for claim in claims if claim.kind == kind)
-            wrong = [claim for claim in of_kind if not claim.ok]
-            yield from _wrong_lines(wrong) if wrong else (_held_line(in_words(name, result.plan), of_kind),)
-        if not claims:
-            yield f"----  {name}: not reached"
+    for name, kind, judges in _by_kind(result):
+        claims = sorted(claim for claim in result.claims if (claim.name, claim.kind) == (name, kind))
+        wrong = [claim for claim in claims if not claim.ok]
+        missing = sorted(judges - {claim.rank for claim in claims})
+        if wrong:
+            yield from _wrong_lines(wrong)
+        elif not missing:
+            yield _held_line(in_words(name, result.plan), claims)
+        else:
+            by = f" by {'rank' if len(missing) == 1 else 'ranks'} {', '.join(map(str, missing))}" if claims else ""
+            yield f"----  {name}, {kind}: not reached{by}"
+
+
+def _by_kind(result: SmokeResult) -> Iterator[tuple[str, str, set[int]]]:
+    """Each claim over each kind of group, and the ranks that judge it."""
+    for name, judges in expected(result.plan).items():
+        kinds = sorted({kind for kind, _rank in judges})
+        yield from ((name, kind, {rank for of, rank in judges if of == kind}) for kind in kinds)
 
 
 def _held_line(words: str, claims: list[Claim]) -> str:
@@ -204,7 +214,12 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
     if not known:
         return
     judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
-    yield f"links: the slowest group of each class; median, 99th percentile, GB/s of algorithm and bus{judged}"
+    if result.backend != "nccl" and result.level != "full":
+        count = f"{_number(len(known), 'exchange')} of a step timed"
+        yield f"links: {count} by gloo, which says nothing of links between GPUs; --level full prints the times"
+        return
+    judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
+    yield f"links: the slowest group of each class{judged}"
     for exchange, timings in known.items():
         slowest = max(timings, key=lambda timing: timing.median_us)
         together = grouped.get((exchange, "together"), [])
@@ -213,9 +228,10 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
         cut = f" cut to {_bytes(slowest.bytes)}" if slowest.bytes < 0.9 * exchange.bytes else ""
         yield (
             f"      {exchange.phase} of {_number(exchange.tokens, 'token')}: {exchange.kind} {_members(slowest.group)} "
-            f"{exchange.operation} ({exchange.purpose}) of {_bytes(exchange.bytes)}{cut}: {slowest.median_us:.0f} us, "
-            f"{slowest.p99_us:.0f} us, {slowest.algorithm_bandwidth:.3g}, {slowest.bus_bandwidth:.3g}{beside}; "
-            f"x {exchange.times} = {slowest.step_ms:.3g} ms"
+            f"{exchange.operation} ({exchange.purpose}) of {_bytes(exchange.bytes)}{cut}: "
+            f"median {slowest.median_us:.0f} us, p99 {slowest.p99_us:.0f} us, "
+            f"{_figure(slowest.algorithm_bandwidth)} GB/s of algorithm, {_figure(slowest.bus_bandwidth)} GB/s of bus"
+            f"{beside}; {exchange.times} times in a step: {_figure(slowest.step_ms)} ms"
         )
     for phase in dict.fromkeys(exchange.phase for exchange in (*known, *result.not_timed)):
         of_phase = [timings for exchange, timings in known.items() if exchange.phase == phase]
@@ -226,7 +242,7 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
             continue
         milliseconds = sum(max(timing.step_ms for timing in timings) for timings in of_phase)
         what = "per token" if phase == "decode" else f"per prefill step of {of_phase[0][0].exchange.tokens} tokens"
-        yield f"      {phase}: {milliseconds:.3g} ms {what} are spent in these exchanges"
+        yield f"      {phase}: {_figure(milliseconds)} ms {what} are spent in these exchanges"
 
 
 def _timing_data(timing: Timing) -> dict[str, Any]:
@@ -281,6 +297,13 @@ def _host_data(host: Host) -> dict[str, Any]:
     }
 
 
+def _figure(value: float) -> str:
+    """Three digits of a figure, and never a power of ten."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if value >= 0.001 else "below 0.001"
+
+
 def _bytes(size: int) -> str:
     for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
         if size >= unit:
@@ -321,10 +344,17 @@ def _verdict(result: SmokeResult) -> str:
     seconds = f"in {result.seconds:.1f} s"
     if not result.backend:
         return f"looked at {', '.join((*OF_A_HOST, *(BETWEEN_HOSTS if len(result.hosts) > 1 else ())))} {seconds}"
-    judged = len({(claim.name, claim.kind, claim.group) for claim in result.claims})
-    wrong = len({(claim.name, claim.kind, claim.group) for claim in result.claims if not claim.ok})
-    outcome = f"{wrong} of {_number(judged, 'claim')} failed" if wrong else f"{_number(judged, 'claim')} held"
-    return f"{outcome} {seconds}"
+    wrong = {(claim.name, claim.kind) for claim in result.claims if not claim.ok}
+    judged = {(claim.name, claim.kind, claim.rank) for claim in result.claims}
+    claims = [
+        (name, kind, all((name, kind, rank) in judged for rank in ranks)) for name, kind, ranks in _by_kind(result)
+    ]
+    open_still = sum(not is_judged and (name, kind) not in wrong for name, kind, is_judged in claims)
+    count = _number(len(claims), "claim")
+    if not wrong and not open_still:
+        return f"{count} held {seconds}"
+    parts = [f"{len(wrong)} failed"] * bool(wrong) + [f"{open_still} not reached"] * bool(open_still)
+    return f"of {count} {' and '.join(parts)} {seconds}"
 
 
 def _number(count: int, one: str, more: str = "") -> str:
