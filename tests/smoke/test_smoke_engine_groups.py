@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from smoke_plans import DENSE, EXPERTS, LATENT, plan
 
-from shardlint.smoke.engine_groups import engine_groups
+from shardlint.smoke import Trial, run
+from shardlint.smoke.engine_groups import NotCompared, engine_groups
+from shardlint.smoke.job import LEVELS, Level
 from shardlint.smoke.observations import Observation
 
 STAND_IN = """
@@ -74,23 +76,26 @@ def test_other_groups_of_vllm_are_an_error(tmp_path: Path, monkeypatch: pytest.M
 def test_a_vllm_that_cannot_be_asked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = STAND_IN.replace("decode_context_", "other_")
     _install(tmp_path, monkeypatch, **{"vllm/distributed/parallel_state.py": other})
-    (found,) = engine_groups(plan(DENSE, tp=2))
-    assert found.severity == "warning"
-    assert found.message.startswith(
-        "not compared: vLLM cannot be asked: TypeError: initialize_model_parallel() got an unexpected keyword argument"
-    )
+    why = r"vLLM cannot be asked: TypeError: initialize_model_parallel\(\) got an unexpected keyword argument"
+    with pytest.raises(NotCompared, match=why):
+        list(engine_groups(plan(DENSE, tp=2)))
 
 
-def test_where_there_is_no_vllm_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("room")
+@pytest.mark.parametrize("level", LEVELS)
+def test_where_there_is_no_vllm_the_run_could_not_be(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
-    (found,) = engine_groups(plan(DENSE, tp=2))
-    assert (found.severity, found.message) == ("warning", "not compared: vLLM is not installed")
+    result = run(plan(DENSE, tp=2), Trial(level=level, against_vllm=True))
+    assert (result.exit_code, result.could_not_run) == (
+        2,
+        "the groups are not compared with those of vLLM: vLLM is not installed; run it in the image that serves",
+    )
 
 
 def test_a_vllm_that_takes_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _install(tmp_path, monkeypatch, **{"vllm/__init__.py": "import time; time.sleep(600)"})
-    (found,) = engine_groups(plan(DENSE, tp=2), most_seconds=0.5)
-    assert found.message == "not compared: vLLM was not imported within 0.5 s"
+    with pytest.raises(NotCompared, match=r"vLLM was not imported within 0.5 s"):
+        list(engine_groups(plan(DENSE, tp=2), most_seconds=0.5))
 
 
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")

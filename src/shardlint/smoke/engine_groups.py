@@ -28,12 +28,15 @@ main()
 """
 
 
+class NotCompared(Exception):
+    """Why vLLM's groups could not be had. Who asked for them is not to take a run without them for an answer."""
+
+
 def engine_groups(plan: Plan, most_seconds: float = MOST_SECONDS) -> Iterator[Observation]:
-    """What vLLM's groups are beside the plan's; why they could not be had, where they could not."""
+    """What vLLM's groups are beside the plan's. Raises NotCompared."""
     answer = _ask(plan, most_seconds)
     if isinstance(answer, str):
-        yield Observation(NAME, "warning", "", f"not compared: {answer}", "run it in the image that serves")
-        return
+        raise NotCompared(f"the groups are not compared with those of vLLM: {answer}; run it in the image that serves")
     version, made = f"vLLM {answer['version']}", answer["groups"]
     other = [kind for kind in KINDS if _of_vllm(plan, made.get(kind)) != _planned(plan, kind)]
     for kind in other:

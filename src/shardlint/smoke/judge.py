@@ -66,6 +66,8 @@ class Judge(Node):
 
     def _judged(self, store: socket.socket | None) -> SmokeResult:
         self._meet()
+        if self.not_compared:  # which the others are told too, now that they are here
+            raise CannotTry(self.not_compared)
         self._see_who_reaches_whom()
         hosts = self._hosts()
         self.seen += differences(list(self.around.values()))

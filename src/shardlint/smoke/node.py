@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from shardlint.smoke.conversation import BEAT_SECONDS, Line, Message
 from shardlint.smoke.doors import Call, Calls, Door
-from shardlint.smoke.engine_groups import engine_groups
+from shardlint.smoke.engine_groups import NotCompared, engine_groups
 from shardlint.smoke.exchanges import Mode, Timing
 from shardlint.smoke.job import Job
 from shardlint.smoke.links import link_observations
@@ -60,6 +60,8 @@ class Node:
         self.words: dict[int, str] = {}
         self.process: RanksProcess | None = None
         self.host = trial.around or Surroundings(socket.gethostname())
+        self.not_compared = ""
+        """Why the groups could not be held against vLLM's, where that was asked for."""
         self.own = tuple(self._look_around())
         self._open = ExitStack()
         self.calls = Calls()
@@ -84,14 +86,19 @@ class Node:
 
     def _look_around(self) -> Iterator[Observation]:
         if self.trial.against_vllm and self.seat.node == 0:
-            yield from engine_groups(self.plan)
+            try:
+                yield from engine_groups(self.plan)
+            except NotCompared as reason:
+                self.not_compared = str(reason)
         if self.trial.around is not None:
             here = 1 if self.trial.share_gpu else len(self.seat.ranks(len(self.plan.ranks))) + self.seat.first_gpu
             yield from precheck(Needs(len(self.plan.ranks), here, self.seat.hosts), self.trial.around)
 
     @property
     def _ranks_wanted(self) -> bool:
-        return self.trial.level != "pre" and not any(seen.severity == "error" for seen in self.own)
+        if self.trial.level == "pre" or self.not_compared:
+            return False
+        return not any(seen.severity == "error" for seen in self.own)
 
     def _start_process(self, listening: int = -1) -> None:
         """torch is imported while the nodes meet."""
