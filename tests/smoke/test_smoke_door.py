@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from smoke_plans import DENSE
+from smoke_processes import processes_of
 
 from shardlint.front.main import main
+from shardlint.smoke.trial import REPETITIONS
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -131,6 +138,27 @@ def test_json_is_printed_however_it_ends(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["smoke", "one.yaml", "--models", "models.json", "--format", "json"]) == 2
     data = json.loads(capsys.readouterr().out)
     assert (data["deployment"], data["headline"], data["exit_code"]) == ("Deployment/one", NOT_TRIED, 2)
+
+
+def test_the_help_of_level_says_how_often_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["smoke", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"each exchange timed {REPETITIONS['quick']} times; full: timed {REPETITIONS['full']} times" in said
+    assert "130 interrupted" in said
+
+
+def test_an_interrupted_run_says_so_and_leaves_nothing(folder: Path, room: Path) -> None:
+    (folder / "torch.py").write_text("import time; time.sleep(600)")
+    there = os.environ | {"PYTHONPATH": str(folder), "TMPDIR": str(room)}
+    command = [sys.executable, "-m", "shardlint", "smoke", "one.yaml", "--models", "models.json"]
+    with subprocess.Popen(command, env=there, stderr=subprocess.PIPE, text=True) as running:
+        end = time.monotonic() + 30
+        while not processes_of(room) and time.monotonic() < end:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        _out, said = running.communicate(timeout=30)
+    assert (running.returncode, said) == (130, "shardlint: interrupted: the ranks are ended, and nothing is proven\n")
 
 
 def test_replicas_beyond_the_devices_are_left_out_and_that_is_said(

@@ -15,6 +15,10 @@ LEVELS = ("pre", "quick", "full")
 LAUNCHES = ("auto", "ray")
 SMOKE_JOBS = ("job", "jobset", "lws-init", "rayjob")
 EMITTED = ("command", "kubernetes", "lws")
+LEVEL = (
+    "pre: look at the hosts alone, without ranks and torch; quick (the default): all claims, each exchange timed 5 "
+    "times; full: timed 50 times, and all times printed on a CPU too"
+)
 FORMAT = "text for people (the default), json for programs"
 
 DESCRIPTION = """\
@@ -60,7 +64,7 @@ exit codes: 0 done; 2 the job could not be done
 """
 
 SMOKE_EXIT_CODES = """\
-exit codes: 0 every claim held; 1 one did not; 2 nothing could be tried
+exit codes: 0 every claim held; 1 one did not; 2 it could not be tried; 130 interrupted
 """
 
 
@@ -201,7 +205,11 @@ def _add_machines(parser: _Parser) -> None:
     )
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the file holds several")
     parser.add_argument("--all", action="store_true", help="show every layout that works, not the first five")
-    parser.add_argument("--emit", choices=EMITTED, help="write a script or a manifest that starts a layout instead")
+    parser.add_argument(
+        "--emit",
+        choices=EMITTED,
+        help="write a script or a manifest that starts a layout instead; shardlint warns of it as the list does",
+    )
     parser.add_argument(
         "--choose", metavar="N", type=_count, default=1, help="which of the layouts (default: the first)"
     )
@@ -236,7 +244,7 @@ def _add_drawing(parser: _Parser) -> None:
 def _add_trial(parser: _Parser) -> None:
     _add_hardware(parser)
     parser.add_argument("--deployment", metavar="NAME", help="which one, where the files hold several")
-    parser.add_argument("--level", choices=LEVELS, default="quick", help="pre: only this host's surroundings, no ranks")
+    parser.add_argument("--level", choices=LEVELS, default="quick", help=LEVEL)
     parser.add_argument("--deadline", metavar="SECONDS", type=_seconds, help="when to end the run (default: 60)")
     parser.add_argument("--stall", metavar="SECONDS", type=_seconds, help="how long no rank may move (default: 10)")
     parser.add_argument("--allocate", action="store_true", help="take each rank's weights and KV cache from its GPU")

@@ -48,11 +48,15 @@ def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     name = facts.deployment.name
     earlier = _earlier(options.compare)
     tell = _tell if sys.stderr.isatty() else node.silent
-    if options.launch == "ray":
-        seat, result = Seat(), _run_in_ray(facts, options, tell)
-    else:
-        asked = asked_for(facts, options)
-        seat, result = asked.trial.seat, smoke.run(asked.plan, asked.trial, tell)
+    try:
+        if options.launch == "ray":
+            seat, result = Seat(), _run_in_ray(facts, options, tell)
+        else:
+            asked = asked_for(facts, options)
+            seat, result = asked.trial.seat, smoke.run(asked.plan, asked.trial, tell)
+    except KeyboardInterrupt:
+        sys.stderr.write("shardlint: interrupted: the ranks are ended, and nothing is proven\n")
+        raise
     if options.format == "json":
         return result.exit_code, json.dumps(report.json_data(result, name, earlier), indent=2, ensure_ascii=False)
     if result.could_not_run:
