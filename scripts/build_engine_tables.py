@@ -1,56 +1,48 @@
-"""Write the data files of shardlint's engines from the reference tables of vLLM's releases.
+"""Write the data files of shardlint's vLLM from what was read of its releases.
 
 Usage: python scripts/build_engine_tables.py REFERENCE_DIR
 
-REFERENCE_DIR holds `vllm-flags-all.json`, `vllm-flags.json` and `vllm-architectures.json` (facts taken from vLLM's
-source, release by release). One row stands on a line, so that a new release shows as the lines that it changed.
+The releases are in `vllm_releases.jsonl` (`scripts/read_releases.py`), what one of them said of itself in
+`vllm_values.json` (`scripts/record_values.py`). REFERENCE_DIR holds `vllm-architectures.json`: which classes are
+mixtures, hybrids and so on. One row stands on a line, so that a new release shows as the lines that it changed.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shardlint.deployment import KNOBS
 
 Row = dict[str, Any]
-DATA = Path(__file__).resolve().parent.parent / "src" / "shardlint" / "engines" / "vllm" / "data"
+HERE = Path(__file__).resolve().parent
+RELEASES = HERE / "vllm_releases.jsonl"
+DATA = HERE.parent / "src" / "shardlint" / "engines" / "vllm" / "data"
 
-SWITCHES = {  # store_true in the source; the others without a type are booleans with a --no- form, or texts
-    "--aggregate-engine-logging", "--data-parallel-multi-port-external-lb", "--disable-async-output-proc",
-    "--disable-log-stats", "--disable-mm-preprocessor-cache", "--enable-multimodal-encoder-data-parallel",
-    "--enable-reasoning", "--expand-tools-even-if-tool-choice-none", "--fail-on-environ-validation", "--grpc",
-    "--headless", "--speculative-disable-mqa-scorer", "--use-v2-block-manager", "--worker-use-ray",
-}  # fmt: skip
-UNTYPED_BOOLEANS = {
-    "--disable-cascade-attn", "--disable-log-requests", "--disable-logprobs-during-spec-decoding",
-    "--enable-log-requests", "--enable-lora", "--enable-prompt-adapter", "--eplb-log-balancedness",
-}  # fmt: skip
-FRONT_END_TEXTS = {  # lists in their class, one word on the command line (`_customize_cli_kwargs`)
-    "--allowed-headers", "--allowed-methods", "--allowed-origins", "--middleware", "--disable-access-log-for-endpoints",
-}  # fmt: skip
-SIZES = {  # `human_readable_int_args`, since 0.8.5
-    "--max-num-batched-tokens", "--max-num-scheduled-tokens", "--kv-cache-memory-bytes",
-    "--safetensors-prefetch-block-size", "--max-num-queued-tokens",
-}  # fmt: skip
 SECRET = {"--api-key", "--hf-token"}
-VALUES = json.loads((Path(__file__).resolve().parent / "vllm_values.json").read_text(encoding="utf-8"))
+VALUES = json.loads((HERE / "vllm_values.json").read_text(encoding="utf-8"))
 """What `scripts/record_values.py` was told by one release."""
-CLOSED = {  # literal types: argparse refuses any other word
-    "--all2all-backend", "--runner", "--convert", "--task", "--moe-backend", "--kv-cache-dtype",
+CLOSED = {  # closed lists that are recorded release by release; those of other flags are of the release that was asked
+    "--all2all-backend", "--runner", "--convert", "--task", "--moe-backend", "--kv-cache-dtype", "--dtype",
+    "--mm-encoder-tp-mode", "--max-lora-rank",
 }  # fmt: skip
-CHOICES: dict[str, list[list[Any]]] = {
-    "--dtype": [[None, None, ["auto", "bfloat16", "float", "float16", "float32", "half"]]],
-    "--mm-encoder-tp-mode": [[None, None, ["data", "weights"]]],
-    "--max-lora-rank": [
-        [None, "0.7.3", [8, 16, 32, 64, 128, 256]],
-        ["0.8.5.post1", "0.11.0", [8, 16, 32, 64, 128, 256, 320, 512]],
-        ["0.11.2", None, [1, 8, 16, 32, 64, 128, 256, 320, 512]],
-    ],
+KINDS = {  # where older releases take more than the newest kind says, or a text may be read in two ways
+    "--limit-mm-per-prompt": "str",  # image=2, until 0.8.4
+    "--allowed-origins": "str",
+    "--allowed-methods": "str",
+    "--allowed-headers": "str",
 }
+CHECKED_LATER = {"--kv-cache-dtype"}  # argparse takes any word in 0.33.0, and the config refuses those not in the list
+RANKS: list[list[Any]] = [  # what LoRAConfig takes, where argparse takes any number
+    [None, "0.7.3", [8, 16, 32, 64, 128, 256]],
+    ["0.8.0", "0.11.0", [8, 16, 32, 64, 128, 256, 320, 512]],
+]
+NEGATIONS_SINCE = "0.8.5"
+FRONT_END = ("FrontendArgs", "BaseFrontendArgs")
 
 
 INSTEAD = {  # what does the same now, for flags that are gone, other engines' flags, and short names spelled long
@@ -89,81 +81,102 @@ INSTEAD = {  # what does the same now, for flags that are gone, other engines' f
 }
 
 
-def kind_of(name: str, flag: Mapping[str, Any]) -> str:
-    """How many words a flag takes and how they are read (`shardlint.engines.tables.Kind`)."""
-    declared = flag["type"] or ""
-    if name == "--max-model-len":
-        return "length"
-    if name in SIZES:
-        return "size"
-    if name in SWITCHES:
-        return "switch"
-    if name in UNTYPED_BOOLEANS or declared in ("bool", "bool | None"):
-        return "bool"
-    if declared == "bool | str | None":
-        return "optional"
-    if name not in FRONT_END_TEXTS and ("list[" in declared or declared.startswith("set[")) and "dict[" not in declared:
-        return "list"
-    return scalar_kind(declared)
+class Releases:
+    """What `scripts/read_releases.py` read: facts by runs of releases, [since, until or null for the newest, fact]."""
+
+    def __init__(self, text: str) -> None:
+        head, *rows = map(json.loads, text.splitlines())
+        self.versions: list[str] = head["versions"]
+        self.parts: dict[str, dict[str, list[list[Any]]]] = {}
+        for row in rows:
+            (part,) = row.keys() - {"is"}
+            self.parts.setdefault(part, {})[row[part]] = row["is"]
+
+    def runs(self, spans: Iterable[Sequence[Any]], of: Callable[[Any], Any]) -> list[list[Any]]:
+        """The runs of releases in which one thing about a fact is the same; left out where that is None."""
+        found: list[list[Any]] = []
+        for since, until, fact in spans:
+            told = of(fact)
+            last = found[-1] if found else None
+            if last and last[2] == told and self.follows(last[1], since):
+                last[1] = until
+            elif told is not None:
+                found.append([since, until, told])
+        return found
+
+    def follows(self, until: str | None, since: str) -> bool:
+        return until is not None and self.versions.index(until) + 1 == self.versions.index(since)
 
 
-def scalar_kind(declared: str) -> str:
-    """The kind of a flag with exactly one value, from its declared type."""
-    plain = declared.removesuffix(" | None").removeprefix("Optional[").removesuffix("]")
-    if plain in ("int", "float"):
-        return plain
-    if plain == "MaxLoRARanks":
-        return "int"
-    if plain.endswith(("Config", "ConfigArgs")) and "|" not in plain:
-        return "object"
-    if plain.startswith("dict[") and "|" not in plain:
-        return "json"
-    return "str"
-
-
-def flag_row(name: str, flag: Mapping[str, Any], noted: Mapping[str, Any], versions: list[str]) -> Row:
+def flag_row(name: str, spans: Sequence[Sequence[Any]], releases: Releases) -> Row:
     """One flag of the table; what is as usual is left out."""
-    row: Row = {"name": name, "kind": kind_of(name, flag)}
+    newest = spans[-1][2]
+    row: Row = {"name": name, "kind": KINDS.get(name, "bool" if newest["kind"] == "stated" else newest["kind"])}
     knob = name.removeprefix("--").replace("-", "_")
     if knob in KNOBS:
         row["knob"] = knob
-    if flag["first_version"] != versions[0]:
-        row["since"] = flag["first_version"]
-    if flag["last_version"] is not None:
-        row["until"] = flag["last_version"]
-    if "None" in (flag["type"] or "") or (flag["type"] or "").startswith(("Optional", "nullable", "optional")):
+    if spans[0][0] != releases.versions[0]:
+        row["since"] = spans[0][0]
+    if spans[-1][1] is not None:
+        row["until"] = spans[-1][1]
+    if newest.get("nullable"):
         row["nullable"] = True
-    if (flag["config_field"] or "").startswith(("FrontendArgs", "BaseFrontendArgs")) or name in SECRET:
+    if newest.get("owner") in FRONT_END or name in SECRET:
         row["hidden"] = True
-    row |= {key: value for key, value in extras(name, flag, noted, versions).items() if value}
+    row |= {key: value for key, value in extras(name, spans, releases).items() if value}
     return row
 
 
-def extras(name: str, flag: Mapping[str, Any], noted: Mapping[str, Any], versions: list[str]) -> Row:
-    """Further spellings, the defaults of knobs, and closed lists of values."""
+def extras(name: str, spans: Sequence[Sequence[Any]], releases: Releases) -> Row:
+    """Further spellings, the defaults of knobs, closed lists of values, and the first release of `--no-x`."""
     is_knob = name.removeprefix("--").replace("-", "_") in KNOBS
+    defaults = releases.runs(spans, lambda fact: [fact["default"]])
     return {
-        "spellings": spellings(name, flag["names"], flag["last_version"] or versions[-1], versions[-1]),
-        "default": [[part["since"], part["value"]] for part in flag["defaults"]] if is_knob else None,
-        "choices": CHOICES.get(name) or choices(noted if name in CLOSED else {}, versions[-1]) or told_choices(name),
+        "negated": negated(spans, releases),
+        "spellings": spellings(name, spans, releases),
+        "default": [[since, value] for since, _, (value,) in defaults] if is_knob else None,
+        "choices": choices(name, spans, releases),
         "keys": told_keys(name),
     }
+
+
+def choices(name: str, spans: Sequence[Sequence[Any]], releases: Releases) -> list[list[Any]]:
+    """The closed lists of values by release: [since, until or null, values]."""
+    if name not in CLOSED:
+        return told_choices(name)
+    of = "known" if name in CHECKED_LATER else "choices"
+    lists = releases.runs(spans, lambda fact: fact.get("choices", fact.get(of)))
+    return [*(RANKS if name == "--max-lora-rank" else ()), *lists]
+
+
+def negated(spans: Sequence[Sequence[Any]], releases: Releases) -> str | None:
+    """The first release in which a boolean has its --no- form, where it is not the one in which most flags got it."""
+    if spans[-1][2]["kind"] != "bool":
+        return None
+    since: str = next(span[0] for span in spans if span[2]["kind"] == "bool")
+    usual = max(spans[0][0], NEGATIONS_SINCE, key=releases.versions.index)
+    return since if since != usual else None
 
 
 OPTIMIZATION_LEVEL = "--optimization-level"
 SHORT_OPTIMIZATION_LEVEL = ["-O", "0.12.0", None]  # `parse_args` writes -O3, -O=3 and -O 3 so before argparse sees them
 
 
-def spellings(name: str, spans: Iterable[Mapping[str, Any]], last: str, newest: str) -> list[list[Any]]:
-    """Every other spelling with the releases that know it: [text, since, until or null]."""
-    found: dict[str, list[Any]] = {}
-    for span in spans:
-        for text in span["value"]:
-            if text != name:
-                found.setdefault(text, [text, span["since"], None])[2] = span["until"]
+def spellings(name: str, spans: Sequence[Sequence[Any]], releases: Releases) -> list[list[Any]]:
+    """Every other spelling with the releases that know it: [text, since, until], null for as long as the flag."""
     if name == OPTIMIZATION_LEVEL:
         return [SHORT_OPTIMIZATION_LEVEL]
-    return [[text, since, None if until in (last, newest) else until] for text, since, until in found.values()]
+    texts = sorted({text for span in spans for text in span[2]["names"]} - {name})
+    last = spans[-1][1]
+    return [
+        [text, since, None if until == last else until]
+        for text in texts
+        for since, until, _ in releases.runs(spans, partial(_has_name, text))
+    ]
+
+
+def _has_name(text: str, fact: Mapping[str, Any]) -> bool | None:
+    return text in fact["names"] or None
 
 
 def told_choices(name: str) -> list[list[Any]]:
@@ -180,48 +193,34 @@ def told_keys(name: str) -> Row:
     return {"since": VALUES["version"], "names": names} if names else {}
 
 
-def choices(noted: Mapping[str, Any], newest: str) -> list[list[Any]]:
-    """The closed list of values by release: [since, until or null, values]."""
-    return [
-        [part["since"], None if part["until"] == newest else part["until"], part["values"]]
-        for part in noted.get("values_by_version", ())
-    ]
-
-
-def flags_document(reference: Path) -> tuple[Row, list[Row]]:
-    everything = json.loads((reference / "vllm-flags-all.json").read_text(encoding="utf-8"))
-    noted = json.loads((reference / "vllm-flags.json").read_text(encoding="utf-8"))["flags"]
-    versions = everything["_meta"]["versions"]
+def flags_document(releases: Releases) -> tuple[Row, list[Row]]:
     head = {
-        "versions": versions,
-        "negations_since": "0.8.5.post1",
+        "versions": releases.versions,
+        "negations_since": NEGATIONS_SINCE,
         "pairs_since": "0.33.0",
-        "dotted_since": "0.9.2",
-        "bare_booleans_since": "0.9.2",
-        "human_sizes_since": "0.8.5.post1",
-        "auto_length_since": "0.14.1",
+        "dotted_since": "0.9.0",
+        "bare_booleans_since": "0.8.5",
+        "human_sizes_since": "0.8.4",
+        "auto_length_since": "0.14.0",
         "objects_since": "0.12.0",
         "instead": INSTEAD,
     }
-    rows = [flag_row(name, flag, noted.get(name, {}), versions) for name, flag in everything["flags"].items()]
+    rows = [flag_row(name, spans, releases) for name, spans in releases.parts["flags"].items()]
     rows.append({"name": "--help", "kind": "switch", "hidden": True, "spellings": [["-h", None, None]]})
     return head, rows
 
 
-def architecture_rows(reference: Path) -> tuple[Row, list[Row]]:
-    document = json.loads((reference / "vllm-architectures.json").read_text(encoding="utf-8"))
-    versions = document["_meta"]["versions_sampled"]
-    rows = [architecture_row(name, facts) for name, facts in sorted(document["architectures"].items())]
-    return {"versions": versions}, rows
+def architecture_rows(releases: Releases, reference: Path) -> tuple[Row, list[Row]]:
+    document = json.loads((reference / "vllm-architectures.json").read_text(encoding="utf-8"))["architectures"]
+    spans = releases.parts["architectures"]
+    return {"versions": releases.versions}, [architecture_row(name, spans[name], document.get(name)) for name in spans]
 
 
-def architecture_row(name: str, facts: Mapping[str, Any]) -> Row:
+def architecture_row(name: str, spans: Sequence[Sequence[Any]], facts: Mapping[str, Any] | None) -> Row:
     """[name, ranges], a range being [since, until or null, supports PP], its kinds where they hold, and what it can."""
-    support = facts["supports_pp"]
-    ranges = support.get("ranges") or [[facts["first_version"], facts["last_version"], support["at_last"]]]
-    row: Row = {"name": name, "pp": [[since, None if until == "0.33.0" else until, pp] for since, until, pp in ranges]}
+    row: Row = {"name": name, "pp": spans}
     for key in ("is_moe", "is_hybrid", "is_attention_free", "is_multimodal", "uses_mla"):
-        if facts[key] is not False:
+        if facts is not None and facts[key] is not False:
             row[key.removeprefix("is_").removeprefix("uses_")] = facts[key]
     if VALUES["classes"].get(name, "unknown") != "unknown":
         row["can"] = VALUES["classes"][name]
@@ -239,9 +238,9 @@ def write(path: Path, head: Row, key: str, rows: Iterable[Row]) -> None:
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    reference = Path(sys.argv[1])
-    write(DATA / "flags.json", *_keyed(flags_document(reference), "flags"))
-    head, rows = architecture_rows(reference)
+    releases = Releases(RELEASES.read_text(encoding="utf-8"))
+    write(DATA / "flags.json", *_keyed(flags_document(releases), "flags"))
+    head, rows = architecture_rows(releases, Path(sys.argv[1]))
     lines = [json.dumps(head), *(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)]
     (DATA / "architectures.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (DATA / "model_types.txt").write_text("\n" + "\n".join(VALUES["model_types"]) + "\n", encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 from shardlint import engines
 from shardlint.deployment import KNOBS
 from shardlint.engines import Cut, Version
-from shardlint.engines.vllm import architectures
+from shardlint.engines.vllm import architectures, quantisation
 from shardlint.findings import Piece, Unknown
 
 VLLM = engines.engine("vllm")
@@ -51,6 +51,8 @@ def test_defaults_are_those_of_the_release(knob: str, version: str | None, defau
         ("DeepseekV4ForCausalLM", "0.21.0", True),
         ("Qwen3_5MTP", "0.29.0", False),
         ("DiffusionGemmaForBlockDiffusion", "0.27.1", False),
+        ("Llama4ForConditionalGeneration", "0.8.3", False),
+        ("Llama4ForConditionalGeneration", "0.8.4", True),
     ],
 )
 def test_pipeline_parallelism_by_class_and_release(architecture: str, version: str, supports: bool) -> None:
@@ -60,9 +62,8 @@ def test_pipeline_parallelism_by_class_and_release(architecture: str, version: s
 @pytest.mark.parametrize(
     ("architecture", "version", "reason"),
     [
-        ("KimiVLForConditionalGeneration", "0.10.0", "differ"),
+        ("KimiVLForConditionalGeneration", "0.10.2rc1", "differ"),
         ("DeepseekV4ForCausalLM", "0.20.3", "differ"),
-        ("DeepseekV4ForCausalLM", "0.20.1", "differ"),
         ("ExaoneMoEForCausalLM", "0.28.0", "has no class"),
         ("NoSuchForCausalLM", "0.33.0", "Transformers backend"),
         ('odd"name\n', "0.33.0", "has no class"),
@@ -77,8 +78,8 @@ def test_what_the_samples_do_not_tell_is_unknown(architecture: str, version: str
 
 def test_a_class_comes_and_goes() -> None:
     assert VLLM.knows("AquilaForCausalLM", "0.24.0") is True
-    assert VLLM.knows("AquilaForCausalLM", "0.25.1") is False
-    assert isinstance(VLLM.knows("AquilaForCausalLM", "0.25.0"), Unknown)
+    assert VLLM.knows("AquilaForCausalLM", "0.25.0") is False
+    assert isinstance(VLLM.knows("AquilaForCausalLM", "0.25.0rc1"), Unknown)
     assert isinstance(VLLM.knows("LlamaForCausalLM", "0.1.0"), Unknown)
 
 
@@ -132,4 +133,31 @@ def test_an_engine_that_is_not_judged_has_no_table() -> None:
 
 
 def test_the_newest_sample_is_the_newest_release() -> None:
-    assert VLLM.table.names[-1] == VLLM.newest == architectures.sampled()[-1].text
+    assert VLLM.table.names[-1] == VLLM.newest == architectures.sampled()[-1]
+
+
+def test_both_tables_are_of_the_same_releases() -> None:
+    assert tuple(VLLM.table.names) == architectures.sampled()
+    assert list(VLLM.table.names) == sorted(VLLM.table.names, key=Version.of)
+
+
+@pytest.mark.parametrize("name", VLLM.table.names)
+def test_a_release_that_was_read_lies_between_no_others(name: str) -> None:
+    era = VLLM.table.era(Version.of(name))
+    assert era.complete and VLLM.table.names[era.low] == VLLM.table.names[era.high] == name
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "has"),
+    [
+        ("marlin", "0.10.1.1", True),
+        ("marlin", "0.10.2", False),
+        ("marlin", "0.10.2rc1", None),
+        ("mxfp4", "0.10.0", False),
+        ("mxfp4", "0.10.1", True),
+        ("fp8", "0.5.5", None),
+        ("fp8", "9.9.9", True),
+    ],
+)
+def test_a_quantisation_method_by_release(method: str, version: str, has: bool | None) -> None:
+    assert quantisation.has(method, Version.of(version)) is has

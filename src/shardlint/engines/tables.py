@@ -79,7 +79,8 @@ class Table:
     """All flags of one engine over its sampled releases, from rows as `scripts/build_engine_tables.py` writes them.
 
     A row: `name`, `kind`, and where they differ from the usual `knob`, `spellings` (list of [text, since, until]),
-    `since`, `until`, `default` (list of [since, value]), `choices` (list of [since, until, values]), `hidden`.
+    `since`, `until`, `default` (list of [since, value]), `choices` (list of [since, until, values]), `hidden`,
+    `negated` (the release since which it has a --no- form).
     Beside the rows stand the releases since which the parser itself does a thing: `--no-x` (`negations_since`),
     `--disable-x` for `--enable-x` (`pairs_since`), `--x.key` (`dotted_since`), refuse a word after a boolean
     (`bare_booleans_since`), demand JSON objects (`objects_since`), read 32k and `auto`.
@@ -87,7 +88,7 @@ class Table:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.names: Sequence[str] = document["versions"]
-        self.samples = tuple(map(Version.of, self.names))
+        self._numbers = {name: number for number, name in enumerate(self.names)}
         self.rows: Mapping[str, Mapping[str, Any]] = {row["name"]: row for row in document["flags"]}
         self.complete = not document.get("partial", False)
         self.negations_since = self.index(document.get("negations_since"), 0)
@@ -102,7 +103,7 @@ class Table:
 
     def index(self, name: str | None, absent: int) -> int:
         """The number of a sampled release."""
-        return absent if name is None else self.names.index(name)
+        return absent if name is None else self._numbers[name]
 
     @property
     def last(self) -> int:
@@ -112,10 +113,10 @@ class Table:
         """Where a version lies among the samples; None is read as the newest."""
         if version is None or not self.complete:
             return Era(self.last, self.last, self.complete)
-        place = bisect_left(self.samples, version)
+        place = bisect_left(self.names, version, key=Version.of)
         if place > self.last:
             return Era(self.last, self.last, complete=False)
-        if self.samples[place] == version:
+        if Version.of(self.names[place]) == version:
             return Era(place, place)
         return Era(place - 1, place) if place else Era(0, 0, complete=False)
 
@@ -196,12 +197,13 @@ class Table:
     def _spellings(self, row: Mapping[str, Any]) -> Iterator[Option]:
         flag = flag_of(row)
         since, until = self.index(row.get("since"), 0), self.index(row.get("until"), self.last)
+        negated = self.index(row.get("negated"), self.negations_since)
         own = [(row["name"], since, until)]
         own += [(text, self.index(a, since), self.index(b, until)) for text, a, b in row.get("spellings", ())]
         for text, first, last in own:
             yield Option(text, flag, True, first, last)
             if flag.kind == "bool" and text.startswith("--"):
-                yield Option("--no-" + text[2:], flag, False, max(first, self.negations_since), last)
+                yield Option("--no-" + text[2:], flag, False, max(first, negated), last)
                 if (pair := _inverse(text)) is not None:
                     yield Option(pair, flag, False, max(first, self.pairs_since), last)
 

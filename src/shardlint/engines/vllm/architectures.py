@@ -67,20 +67,33 @@ def facts_at(architecture: str, version: Version) -> set[bool | None] | Unknown:
 
     Two facts where the version lies between two samples that differ.  After the newest sample, its facts.
     """
-    samples = sampled()
-    if version < samples[0]:
-        return Unknown(f"the model classes of vLLM {version} are not recorded, those since {samples[0]} are")
-    place = min(bisect_left(samples, version), len(samples) - 1)
-    around = (place,) if version >= samples[place] else (place - 1, place)
+    around = samples_around(version)
+    if not around:
+        return Unknown(f"the model classes of vLLM {version} are not recorded, those since {sampled()[0]} are")
     ranges = row(architecture).get("pp", ())
-    return {_fact_in(ranges, samples[sample]) for sample in around}
+    return {_fact_in(ranges, sample) for sample in around}
 
 
-def _fact_in(ranges: Any, sample: Version) -> bool | None:
-    for since, until, supports in ranges:
-        if Version.of(since) <= sample and (until is None or sample <= Version.of(until)):
-            return bool(supports)
-    return None
+def _fact_in(ranges: Any, sample: int) -> bool | None:
+    return next((bool(supports) for since, until, supports in ranges if is_within(sample, since, until)), None)
+
+
+def is_within(sample: int, since: str, until: str | None) -> bool:
+    """Whether a sample, by number, is one of those between two."""
+    samples = sampled()
+    return samples.index(since) <= sample and (until is None or sample <= samples.index(until))
+
+
+@lru_cache(maxsize=64)
+def samples_around(version: Version) -> tuple[int, ...]:
+    """The samples, by number, that tell of a version: itself, both around it, none before the first."""
+    samples = sampled()
+    place = bisect_left(samples, version, key=Version.of)
+    if place == len(samples):
+        return (place - 1,)
+    if Version.of(samples[place]) == version:
+        return (place,)
+    return (place - 1, place) if place else ()
 
 
 def _between(architecture: str, version: Version, what: str) -> Unknown:
@@ -93,10 +106,10 @@ def _text() -> str:
 
 
 @lru_cache(maxsize=1)
-def sampled() -> tuple[Version, ...]:
+def sampled() -> tuple[str, ...]:
     """The releases that were looked at, the oldest first."""
     head = json.loads(_text().partition("\n")[0])
-    return tuple(map(Version.of, head["versions"]))
+    return tuple(head["versions"])
 
 
 @lru_cache(maxsize=64)

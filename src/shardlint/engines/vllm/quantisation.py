@@ -6,79 +6,79 @@ from collections.abc import Mapping
 from typing import Any
 
 from shardlint.engines.versions import Version
-from shardlint.engines.vllm.architectures import sampled
+from shardlint.engines.vllm.architectures import is_within, samples_around
 from shardlint.findings.records import NamedTuple
 
 Ranges = Mapping[str, tuple[str, str | None]]
 
 METHODS: Ranges = {
-    "aqlm": ("0.6.6.post1", "0.9.2"),
-    "auto-round": ("0.9.2", "0.14.1"),
+    "aqlm": ("0.6.3", "0.10.0"),
+    "auto-round": ("0.9.0", "0.14.1"),
     "auto_awq": ("0.24.0", None),
-    "auto_gptq": ("0.22.1", None),
-    "awq": ("0.6.6.post1", None),
-    "awq_marlin": ("0.6.6.post1", None),
-    "bitblas": ("0.8.5.post1", "0.15.1"),
-    "bitsandbytes": ("0.6.6.post1", "0.27.1"),
-    "compressed-tensors": ("0.6.6.post1", None),
+    "auto_gptq": ("0.22.0", None),
+    "awq": ("0.6.3", None),
+    "awq_marlin": ("0.6.3", None),
+    "bitblas": ("0.8.5", "0.15.1"),
+    "bitsandbytes": ("0.6.3", "0.27.1"),
+    "compressed-tensors": ("0.6.3", None),
     "cpu_awq": ("0.12.0", "0.22.1"),
     "cpu_gptq": ("0.12.0", "0.13.0"),
-    "deepseek_v4_fp8": ("0.20.2", None),
-    "deepspeedfp": ("0.6.6.post1", "0.14.1"),
-    "experts_int8": ("0.6.6.post1", None),
-    "fbgemm_fp8": ("0.6.6.post1", None),
-    "fp8": ("0.6.6.post1", None),
-    "fp8_per_block": ("0.20.2", None),
+    "deepseek_v4_fp8": ("0.20.0", None),
+    "deepspeedfp": ("0.6.3", "0.14.1"),
+    "experts_int8": ("0.6.3", None),
+    "fbgemm_fp8": ("0.6.3", None),
+    "fp8": ("0.6.3", None),
+    "fp8_per_block": ("0.20.0", None),
     "fp8_per_channel": ("0.24.0", None),
-    "fp8_per_tensor": ("0.20.2", None),
-    "fp_quant": ("0.11.2", None),
-    "gguf": ("0.6.6.post1", "0.23.0"),
-    "gpt_oss_mxfp4": ("0.20.2", None),
-    "gptq": ("0.6.6.post1", None),
-    "gptq_bitblas": ("0.8.5.post1", "0.15.1"),
-    "gptq_marlin": ("0.6.6.post1", None),
-    "gptq_marlin_24": ("0.6.6.post1", "0.15.1"),
-    "hqq": ("0.6.6.post1", "0.14.1"),
-    "humming": ("0.20.2", None),
-    "inc": ("0.10.2", None),
-    "int8_per_channel_weight_only": ("0.20.2", None),
-    "ipex": ("0.6.6.post1", "0.15.1"),
-    "marlin": ("0.6.6.post1", "0.9.2"),
-    "modelopt": ("0.6.6.post1", None),
-    "modelopt_fp4": ("0.9.2", None),
-    "modelopt_mixed": ("0.17.1", None),
+    "fp8_per_tensor": ("0.20.0", None),
+    "fp_quant": ("0.11.1", None),
+    "gguf": ("0.6.3", "0.23.0"),
+    "gpt_oss_mxfp4": ("0.20.0", None),
+    "gptq": ("0.6.3", None),
+    "gptq_bitblas": ("0.8.5", "0.15.1"),
+    "gptq_marlin": ("0.6.3", None),
+    "gptq_marlin_24": ("0.6.3", "0.15.1"),
+    "hqq": ("0.6.5", "0.14.1"),
+    "humming": ("0.20.0", None),
+    "inc": ("0.10.0", None),
+    "int8_per_channel_weight_only": ("0.20.0", None),
+    "ipex": ("0.6.3", "0.15.1"),
+    "marlin": ("0.6.3", "0.10.1.1"),
+    "modelopt": ("0.6.3", None),
+    "modelopt_fp4": ("0.9.0", None),
+    "modelopt_mixed": ("0.17.0", None),
     "modelopt_mxfp8": ("0.16.0", None),
-    "moe_wna16": ("0.7.3", None),
-    "mxfp4": ("0.10.2", None),
-    "mxfp8": ("0.19.1", None),
-    "neuron_quant": ("0.6.6.post1", "0.9.2"),
-    "nvfp4": ("0.8.5.post1", "0.8.5.post1"),
+    "moe_wna16": ("0.7.1", None),
+    "mxfp4": ("0.10.1", None),
+    "mxfp8": ("0.19.0", None),
+    "neuron_quant": ("0.6.3", "0.10.1.1"),
+    "nvfp4": ("0.8.0", "0.8.5.post1"),
     "nvfp4_per_token": ("0.26.0", None),
-    "online": ("0.20.2", None),
+    "online": ("0.20.0", None),
     "petit_nvfp4": ("0.10.2", "0.19.1"),
     "ptpc_fp8": ("0.7.3", "0.18.1"),
-    "qqq": ("0.6.6.post1", "0.9.2"),
-    "quark": ("0.7.3", None),
+    "qqq": ("0.6.3", "0.10.1.1"),
+    "quark": ("0.7.0", None),
     "rtn": ("0.9.2", "0.14.1"),
-    "torchao": ("0.8.5.post1", None),
-    "tpu_int8": ("0.6.6.post1", "0.13.0"),
+    "torchao": ("0.8.4", None),
+    "tpu_int8": ("0.6.3", "0.13.0"),
 }
 """Method -> the oldest and the newest of the releases that were looked at and have it; None for all since."""
 
 DEPRECATED: Ranges = {
-    "auto-round": ("0.14.1", "0.14.1"),
-    "bitblas": ("0.14.1", "0.15.1"),
-    "deepspeedfp": ("0.14.1", "0.14.1"),
-    "experts_int8": ("0.14.1", "0.19.1"),
-    "fbgemm_fp8": ("0.14.1", None),
-    "fp_quant": ("0.14.1", None),
-    "gptq_bitblas": ("0.14.1", "0.15.1"),
-    "gptq_marlin_24": ("0.14.1", "0.15.1"),
-    "hqq": ("0.14.1", "0.14.1"),
-    "ipex": ("0.14.1", "0.15.1"),
-    "petit_nvfp4": ("0.14.1", "0.19.1"),
-    "ptpc_fp8": ("0.14.1", "0.18.1"),
-    "rtn": ("0.14.1", "0.14.1"),
+    "auto-round": ("0.14.0", "0.14.1"),
+    "bitblas": ("0.14.0", "0.15.1"),
+    "deepspeedfp": ("0.14.0", "0.14.1"),
+    "experts_int8": ("0.14.0", "0.19.1"),
+    "fbgemm_fp8": ("0.14.0", None),
+    "fp_quant": ("0.14.0", None),
+    "gptq_bitblas": ("0.14.0", "0.15.1"),
+    "gptq_marlin_24": ("0.14.0", "0.15.1"),
+    "hqq": ("0.14.0", "0.14.1"),
+    "ipex": ("0.14.0", "0.15.1"),
+    "petit_nvfp4": ("0.14.0", "0.19.1"),
+    "ptpc_fp8": ("0.14.0", "0.18.1"),
+    "rtn": ("0.14.0", "0.14.1"),
 }
 """The same for methods that a release has and refuses unless a flag allows them."""
 
@@ -101,15 +101,7 @@ def is_deprecated(method: str, version: Version) -> bool:
 def _in(ranges: Ranges, method: str, version: Version) -> bool | None:
     if method not in ranges:
         return False
-    since, until = ranges[method]
-    samples = sampled()
-    if version < samples[0]:
-        return None
-    below = max(sample for sample in samples if sample <= version)
-    above = min((sample for sample in samples if sample >= version), default=below)
-    answers = {
-        Version.of(since) <= sample and (until is None or sample <= Version.of(until)) for sample in (below, above)
-    }
+    answers = {is_within(sample, *ranges[method]) for sample in samples_around(version)}
     return answers.pop() if len(answers) == 1 else None
 
 
