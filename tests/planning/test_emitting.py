@@ -16,6 +16,7 @@ from shardlint.facts import hardware_spec
 from shardlint.facts.hardware import Hardware
 from shardlint.findings import Located, Unknown
 from shardlint.front.main import main
+from shardlint.planning.emitting import KINDS
 from shardlint.text import Library, Source
 
 DENSE, LARGE, EXPERTS = "Qwen/Qwen3-32B", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-235B-A22B"
@@ -85,6 +86,40 @@ def test_copies_of_attention_on_several_nodes_are_one_engine_with_headless_follo
     assert "--headless" not in leader
     assert '--data-parallel-start-rank="$((LWS_WORKER_INDEX * 8))"' in worker
     assert "--headless" in worker
+
+
+@pytest.mark.parametrize(
+    ("model", "per_node", "nodes", "card", "objective"),
+    [
+        (DENSE, 8, 2, "H100", "throughput"),
+        (EXPERTS, 8, 2, "H200", "latency"),
+        (SPREAD, 2, 4, "H100-80GB", "fits"),
+        ("meta-llama/Llama-3.1-8B-Instruct", 4, 1, "L4", "fits"),
+    ],
+)
+def test_what_is_written_brings_the_warnings_that_were_listed(
+    model: str, per_node: int, nodes: int, card: str, objective: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines = f"{nodes}x{per_node}x{card}"
+    words = ["plan", model, "--hardware", machines, "--objective", objective, "--max-model-len", LENGTH]
+    main([*words, "--format", "json"])
+    layouts = json.loads(capsys.readouterr().out)["layouts"][:5]
+    written = set()
+    for number, layout in enumerate(layouts, 1):
+        for kind in KINDS:
+            if main([*words, "--emit", kind, "--choose", str(number)]) == 2:
+                assert "one engine of this layout takes" in capsys.readouterr().err
+                continue
+            text = capsys.readouterr().out
+            written.add(kind)
+            path = "serve.sh" if kind == "command" else "serve.yaml"
+            hardware = hardware_spec.parse(f"{per_node}x{card}" if kind == "kubernetes" else machines)
+            assert isinstance(hardware, Hardware)
+            report = checking.check([Source(path, text)], NoFiles(), Settings(hardware=hardware))
+            found = {(each.severity, each.code) for each in report.findings if each.severity != "note"}
+            assert found == {("warning", each["code"]) for each in layout["warnings"]}, (number, kind)
+            assert all(each["message"] in text for each in layout["warnings"])
+    assert "command" in written and len(written) > 1
 
 
 def started(script: str, node: int, folder: Path) -> list[str]:

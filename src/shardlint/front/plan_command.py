@@ -122,13 +122,19 @@ def emit(made: Made, options: Options) -> str:
         card=cards.value[0].name if isinstance(cards, Located) and len(cards.value) == 1 else "",
         max_model_len=length.value if isinstance(length, Located) else None,
         has_experts=made.plan.situation.has_experts,
-        remarks=tuple(filter(None, (_missing(chosen.option, made.plan.situation.requests),))),
+        remarks=tuple(_remarks(chosen.option, made.plan.situation.requests)),
     )
     kind: Kind = next(kind for kind in KINDS if kind == options.emit)
     try:
         return emitted(kind, wanted)
     except NotEmitted as reason:
         raise CannotRun(f"--emit {kind}: {reason}") from reason
+
+
+def _remarks(option: Option, requests: int) -> Iterator[str]:
+    if missing := _missing(option, requests):
+        yield missing
+    yield from (f"shardlint warns of it: {each.code} {each.rule}: {each.message}" for each in option.warnings)
 
 
 def reported(made: Made, settings: Settings) -> PlanReport:
