@@ -111,11 +111,19 @@ def test_no_figure_is_a_power_of_ten(microseconds: float, figure: str) -> None:
 def test_on_a_cpu_one_line_tells_of_links_until_all_of_them_are_asked_for() -> None:
     result = _result(backend="gloo")
     (line,) = (line for line in text(result).splitlines() if " us" in line or "links" in line)
-    assert line.startswith("links: 1 exchange of a step timed by gloo, which says nothing of links between GPUs; ")
+    assert line.startswith("links: 1 exchange of a step timed by gloo, which says nothing of links between GPUs (")
     full = text(result._replace(level="full"))
     assert "links: the slowest group of each class (by gloo, whose speed says nothing of links between GPUs)" in full
     assert "median 25 us, p99 50 us" in full
     assert len(json_data(result)["timings"]) == 3
+
+
+def test_of_messages_that_are_cut_no_step_is_summed() -> None:
+    timings = tuple(_timing(PREFILL, group, 700.0)._replace(bytes=2**18) for group in ((0, 1), (2, 3)))
+    lines = text(_result(backend="gloo", level="full", timings=timings)).splitlines()
+    (line,) = (line for line in lines if "of 16 MiB cut to 256 KiB: median 700 us" in line)
+    assert line.endswith(" GB/s of bus")
+    assert "      prefill: no sum of a step, whose messages are larger than what was sent here" in lines
 
 
 def test_bus_bandwidth_has_the_factors_of_nccl_tests() -> None:

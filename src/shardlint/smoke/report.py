@@ -216,7 +216,7 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
     judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
     if result.backend != "nccl" and result.level != "full":
         count = f"{_number(len(known), 'exchange')} of a step timed"
-        yield f"links: {count} by gloo, which says nothing of links between GPUs; --level full prints the times"
+        yield f"links: {count} by gloo, which says nothing of links between GPUs (times: --level full, --format json)"
         return
     judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
     yield f"links: the slowest group of each class{judged}"
@@ -225,13 +225,14 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
         together = grouped.get((exchange, "together"), [])
         beside = f", {max(each.median_us for each in together):.0f} us with all groups at once" if together else ""
         beside = ", all groups at once" if timings is together else beside
-        cut = f" cut to {_bytes(slowest.bytes)}" if slowest.bytes < 0.9 * exchange.bytes else ""
+        cut = f" cut to {_bytes(slowest.bytes)}" if _is_cut(slowest) else ""
+        in_a_step = f"; {_number(exchange.times, 'time')} in a step: {_figure(slowest.step_ms)} ms"
         yield (
             f"      {exchange.phase} of {_number(exchange.tokens, 'token')}: {exchange.kind} {_members(slowest.group)} "
             f"{exchange.operation} ({exchange.purpose}) of {_bytes(exchange.bytes)}{cut}: "
             f"median {slowest.median_us:.0f} us, p99 {slowest.p99_us:.0f} us, "
             f"{_figure(slowest.algorithm_bandwidth)} GB/s of algorithm, {_figure(slowest.bus_bandwidth)} GB/s of bus"
-            f"{beside}; {exchange.times} times in a step: {_figure(slowest.step_ms)} ms"
+            f"{beside}{'' if cut else in_a_step}"
         )
     for phase in dict.fromkeys(exchange.phase for exchange in (*known, *result.not_timed)):
         of_phase = [timings for exchange, timings in known.items() if exchange.phase == phase]
@@ -240,9 +241,17 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
             count = _number(len(of_phase) + missing, "exchange")
             yield f"      {phase}: {missing} of {count} not timed in all groups: no sum of a step"
             continue
+        if any(_is_cut(timing) for timings in of_phase for timing in timings):
+            yield f"      {phase}: no sum of a step, whose messages are larger than what was sent here"
+            continue
         milliseconds = sum(max(timing.step_ms for timing in timings) for timings in of_phase)
         what = "per token" if phase == "decode" else f"per prefill step of {of_phase[0][0].exchange.tokens} tokens"
         yield f"      {phase}: {_figure(milliseconds)} ms {what} are spent in these exchanges"
+
+
+def _is_cut(timing: Timing) -> bool:
+    """Whether less was sent than a step sends, by more than what makes shares even."""
+    return timing.bytes < 0.9 * timing.exchange.bytes
 
 
 def _timing_data(timing: Timing) -> dict[str, Any]:
