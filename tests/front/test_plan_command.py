@@ -97,6 +97,30 @@ def test_every_exit_code_is_in_the_help(words: tuple[str, ...], code: int, capsy
     assert re.search(rf"(^|; ){code} ", told)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "advice"),
+    [
+        ("B900:8", "'B900' is no card that is known here; give its memory too, as in B900-24GB:8"),
+        ("H100:999999999", "at most 100000 are taken"),
+        ("H100:0", "a count is 1 or more"),
+        ("H100", "not NAME:COUNT"),
+    ],
+)
+def test_what_is_wrong_with_gpus_is_said_in_their_own_spelling(
+    gpus: str, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(MODEL, "--gpus", gpus, "--nodes", "2", capsys=capsys)
+    assert code == 2
+    assert err.startswith(f"shardlint: --gpus {gpus}: ")
+    assert advice in err and "hardware" not in err
+
+
+def test_a_card_that_is_not_known_can_bring_its_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    _, own, _ = run(MODEL, "--gpus", "B900-24GB:8", "--nodes", "2", capsys=capsys)
+    assert "on 2 nodes of 8 x B900, " in own
+    assert run(MODEL, "--hardware", "2x8xB900:24", capsys=capsys)[1] == own
+
+
 def test_json_holds_the_same_layouts(capsys: pytest.CaptureFixture[str]) -> None:
     words = (MODEL, "--hardware", "2x8xH100", "--format", "json", "--objective", "latency")
     code, out, _ = run(*words, capsys=capsys)

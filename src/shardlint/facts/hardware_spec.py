@@ -16,12 +16,17 @@ _CARD = re.compile(
 )
 _NODES = re.compile(r"(\d+)\s*x\s*(?=\d+\s*x)", re.IGNORECASE)
 _FORM = re.compile(r"[\s_-]+(sxm\d?|pcie)$", re.IGNORECASE)
+_SIZED = re.compile(r"(?P<name>.+?)[\s_-]+(?P<gb>\d+(?:\.\d+)?)\s*GB", re.IGNORECASE)
 _MOST_GPUS = 100_000  # beyond any cluster; a typing mistake must not fill the memory
 _SHAPE = "COUNTxNAME[:GB], for example 8xH100:80 or 2x8xH100:80"
 
 
 class _SpecError(ValueError):
     """The text for the user; it does not leave this module."""
+
+
+class _UnknownCardError(_SpecError):
+    """A card that no table has, without its memory."""
 
 
 def parse(spec: str, more: Sequence[Accelerator] = ()) -> Hardware | str:
@@ -35,6 +40,32 @@ def parse(spec: str, more: Sequence[Accelerator] = ()) -> Hardware | str:
     except _SpecError as error:
         return str(error)
     return Hardware(nodes, spec)
+
+
+def equal_nodes(name: str, count: int, nodes: int, more: Sequence[Accelerator] = ()) -> Hardware | str:
+    """The hardware of nodes with equal cards, or one sentence that says what is wrong with it.
+
+    The name of a card that is not in the table ends with its memory: B900-24GB.
+    """
+    text = f"{name}:{count}"
+    try:
+        _check_size(nodes * _positive(str(count), text), f"{text} on {nodes} nodes")
+        return Hardware((Node(((count, _sized(name, more)),)),) * nodes, f"{nodes}x{count}x{name}")
+    except _UnknownCardError:
+        return f"{name!r} is no card that is known here; give its memory too, as in {name}-24GB:{count}"
+    except _SpecError as error:
+        return str(error)
+
+
+def _sized(name: str, more: Sequence[Accelerator]) -> Accelerator:
+    """The card of a name that may end with its memory."""
+    sized = _SIZED.fullmatch(name)
+    try:
+        return accelerator(name, None, more)
+    except _UnknownCardError:
+        if sized is None or not float(sized["gb"]):
+            raise
+        return accelerator(sized["name"], float(sized["gb"]), more)
 
 
 def _nodes(group: str, more: Sequence[Accelerator]) -> tuple[Node, ...]:
@@ -82,7 +113,7 @@ def _chosen(name: str, gigabytes: float | None, cards: tuple[Accelerator, ...]) 
 
 def _unknown(name: str, gigabytes: float | None) -> Accelerator:
     if gigabytes is None:
-        raise _SpecError(f"{name!r} is no card that is known here; give its memory too, as in {name}:24")
+        raise _UnknownCardError(f"{name!r} is no card that is known here; give its memory too, as in {name}:24")
     return Accelerator(
         id=name.lower(),
         name=name,

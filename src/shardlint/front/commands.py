@@ -181,8 +181,9 @@ def plan(options: Options) -> int:
 
     manifest = plan_command.is_manifest(options.model)
     options = with_project_settings(options._replace(paths=(options.model,) if manifest else ()))
-    spec = plan_command.spec_of(options.gpus, options.nodes)
-    settings = settings_of(options if spec is None else options._replace(hardware=spec))
+    if options.nodes is not None and options.gpus is None:
+        raise CannotRun(f"--nodes {options.nodes} says of how many nodes, and {plan_command.NO_GPUS}")
+    settings = settings_of(options)
     if manifest:
         found, library = _look(options, settings)
         deployment = chosen(checking.read(found.sources, library, settings).deployments, options.deployment)
@@ -277,7 +278,7 @@ def settings_of(options: Options) -> Settings:
         select=known_words("--select", options.select or (), registry.rules),
         ignore=known_words("--ignore", options.ignore or (), registry.rules),
         vllm=_release(options.vllm),
-        hardware=_hardware(options.hardware, registry),
+        hardware=_hardware(options, registry),
         registry=registry,
     )
 
@@ -299,7 +300,12 @@ def _release(text: str | None, option: str = "--vllm") -> str | None:
     return text
 
 
-def _hardware(text: str | None, registry: Registry) -> Hardware | None:
+def _hardware(options: Options, registry: Registry) -> Hardware | None:
+    if options.gpus is not None:
+        from shardlint.front.plan_command import hardware_of
+
+        return hardware_of(options.gpus, options.nodes or 1, registry.accelerators)
+    text = options.hardware
     if text is None:
         return None
     from shardlint.facts import hardware_spec

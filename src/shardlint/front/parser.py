@@ -187,7 +187,11 @@ def _add_world(parser: _Parser) -> None:
 
 
 def _add_machines(parser: _Parser) -> None:
-    parser.add_argument("--gpus", metavar="NAME:COUNT", help="the GPUs of a node, such as H100-80GB:8")
+    parser.add_argument(
+        "--gpus",
+        metavar="NAME:COUNT",
+        help="the GPUs of a node, such as H100-80GB:8; MYCARD-24GB:8 of a card that is not known",
+    )
     parser.add_argument("--nodes", metavar="N", type=_count, help="how many such nodes (default: 1)")
     parser.add_argument("--hardware", metavar="SPEC", help="the same in one word: 2x8xH100:80")
     parser.add_argument("--max-model-len", metavar="N", type=_count, help="tokens of a request (default: the model's)")

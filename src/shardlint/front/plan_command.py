@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from shardlint.check import Settings
@@ -13,7 +13,8 @@ from shardlint.check.command import read_command
 from shardlint.check.facts import DeploymentFacts
 from shardlint.check.trying import Trial
 from shardlint.deployment import Deployment
-from shardlint.facts.hardware import Hardware, Node
+from shardlint.facts.hardware import Accelerator, Hardware, Node
+from shardlint.facts.hardware_spec import equal_nodes
 from shardlint.findings import Located, Unknown
 from shardlint.findings.records import NamedTuple
 from shardlint.findings.words import counted
@@ -35,16 +36,15 @@ ROUND_LENGTH = 64
 NO_GPUS = "name the GPUs: --gpus 'H100-80GB:8' --nodes 2, or --hardware 2x8xH100"
 
 
-def spec_of(gpus: str | None, nodes: int | None) -> str | None:
-    """`--gpus NAME:COUNT --nodes N` in the words of `--hardware`. Raises CannotRun for what is none."""
-    if gpus is None:
-        if nodes is not None:
-            raise CannotRun(f"--nodes {nodes} says of how many nodes, and {NO_GPUS}")
-        return None
+def hardware_of(gpus: str, nodes: int, more: Sequence[Accelerator]) -> Hardware:
+    """The hardware of `--gpus NAME:COUNT --nodes N`; `more` are cards beside the table. Raises CannotRun for none."""
     match = _GPUS.fullmatch(gpus)
     if match is None:
         raise CannotRun(f"--gpus {gpus}: not NAME:COUNT, such as H100-80GB:8")
-    return f"{nodes or 1}x{match['count']}x{match['name']}"
+    hardware = equal_nodes(match["name"], int(match["count"]), nodes, more)
+    if isinstance(hardware, str):
+        raise CannotRun(f"--gpus {gpus}: {hardware}")
+    return hardware
 
 
 class Made(NamedTuple):
