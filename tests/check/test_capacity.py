@@ -56,7 +56,7 @@ def test_an_estimate_is_a_range_of_bytes_tokens_and_requests() -> None:
         *(found[name].values() for name in ("kv_cache_bytes", "kv_cache_tokens", "concurrent_requests")), strict=True
     ):
         assert tokens == pytest.approx(bytes_ / PER_TOKEN, abs=1)
-        assert requests == pytest.approx(tokens / 8192, abs=0.005)
+        assert requests == tokens // 8192
     low, likely, high = found["kv_cache_tokens"].values()
     assert low < likely < high
 
@@ -75,6 +75,18 @@ def test_tokens_are_those_of_one_replica_and_shares_of_heads_leave_room_for_more
     )
     assert one["kv_cache_tokens"] == copies["kv_cache_tokens"]
     assert shared["kv_cache_tokens"]["likely"] == 4 * one["kv_cache_tokens"]["likely"]
+
+
+def test_copies_have_caches_of_their_own_and_only_whole_requests_count() -> None:
+    command = "vllm serve Qwen/Qwen3-8B -dp 4 --max-model-len 7000 --kv-cache-memory-bytes 9G"
+    found = capacity(command, "4xH100-SXM5-80GB")
+    assert set(found["concurrent_requests"].values()) == {65536 // 7000}
+    assert found["data_parallel_replicas"] == 4
+    assert told(command, "4xH100-SXM5-80GB")[1:] == [
+        "65,536 tokens in each replica, 262,144 in all 4",
+        "9 requests of 7000 tokens at once in each replica, 36 in all 4",
+        "each data parallel replica has a cache of its own, and a request runs in one of them",
+    ]
 
 
 def test_with_a_length_that_follows_the_memory_the_tokens_are_the_longest_request() -> None:
@@ -110,7 +122,7 @@ def told(command: str, hardware: str | None = "1xH100-SXM5-80GB") -> list[str]:
 
 def test_a_person_reads_one_number_where_it_is_exact_and_a_range_where_not() -> None:
     exact = told("vllm serve Qwen/Qwen3-8B --max-model-len 8192 --kv-cache-memory-bytes 9G")
-    assert exact[1:] == ["65,536 tokens in each replica", "8 requests of 8192 tokens at once"]
+    assert exact[1:] == ["65,536 tokens in each replica", "8 requests of 8192 tokens at once in each replica"]
     assert exact[0].startswith("9 GiB of each ") and exact[0].endswith(", exact")
     (size, *_) = told("vllm serve Qwen/Qwen3-8B --max-model-len 8192")
     assert " to " in size and size.endswith(", estimate")

@@ -34,14 +34,14 @@ def show(tmp_path: Path, command: str, *words: str, capsys: pytest.CaptureFixtur
             (
                 "64 all-reduces in each tp group (after attention and after the MLP of each layer): 64 x 16 MiB",
                 "KV bytes of a token on a GPU: 64 KiB",
-                "KV bytes of a token over all GPUs of a copy: 128 KiB",
+                "KV bytes of a token over all GPUs of a replica: 128 KiB",
             ),
         ),
         (
             "-tp 16",
             (
                 "KV bytes of a token on a GPU: 16 KiB",
-                "KV bytes of a token over all GPUs of a copy: 256 KiB",
+                "KV bytes of a token over all GPUs of a replica: 256 KiB",
                 "copies of each KV head: 2",
                 "64 x 16 MiB for 2048 tokens",
             ),
@@ -117,6 +117,27 @@ def test_the_picture_keeps_to_the_width(
 def test_idle_gpus_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = show(tmp_path, f"{LLAMA_8B} -tp 2", "--hardware", "8xH100", capsys=capsys)
     assert out.count("idle") == 6
+
+
+@pytest.mark.parametrize("copies", ["", " -dp 4"])
+def test_requests_and_tokens_are_those_of_inspect(
+    copies: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--hardware", "4xH100-80GB", "--format", "json")
+    figures = json.loads(show(tmp_path, f"{LLAMA_8B} --max-model-len 7000{copies}", *words, capsys=capsys))["figures"]
+    by_name = {figure["name"]: figure["value"] for figure in figures}
+    main(["inspect", *words, str(tmp_path / "serve.sh")])
+    (deployment,) = json.loads(capsys.readouterr().out)["deployments"]
+    memory, replicas = deployment["memory"], 4 if copies else 1
+    for name, field in (
+        ("requests of 7000 tokens at once", "concurrent_requests"),
+        ("tokens of KV cache", "kv_cache_tokens"),
+    ):
+        for where, times in {"each replica": 1, f"all {replicas} replicas": replicas}.items():
+            if times > 1 or where == "each replica":
+                low, likely, high = (f"{value * times:,}" for value in memory[field].values())
+                assert by_name.pop(f"{name} in {where}") == f"about {likely} ({low} to {high})"
+    assert not [name for name in by_name if "replicas" in name]
 
 
 def test_json_has_what_the_text_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

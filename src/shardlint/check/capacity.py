@@ -19,6 +19,7 @@ NOTHING_KNOWN: dict[str, Any] = {
     "kv_cache_bytes": None,
     "kv_cache_tokens": None,
     "concurrent_requests": None,
+    "data_parallel_replicas": None,
     "certainty": None,
     "reason": None,
     "settle_by": None,
@@ -30,7 +31,8 @@ ENGINE = "vllm"
 def capacity_of(facts: DeploymentFacts) -> dict[str, Any] | None:
     """The fields of `memory` in `inspect --format json`; None for engines whose memory is not worked out.
 
-    Bytes are those of the GPU with the least to spare; tokens and requests are those of one data parallel replica.
+    Bytes are those of the GPU with the least to spare; tokens and requests are those of one data parallel replica, of
+    which each has a cache of its own.
     """
     if facts.engine.name != ENGINE:
         return None
@@ -40,7 +42,10 @@ def capacity_of(facts: DeploymentFacts) -> dict[str, Any] | None:
     if isinstance(memory, Unknown):
         return {**NOTHING_KNOWN, "reason": memory.reason, "settle_by": memory.settle_by or None}
     length = facts.context_length
-    known = {"gpu": cards.value[0].name if isinstance(cards, Located) else None}
+    known = {
+        "gpu": cards.value[0].name if isinstance(cards, Located) else None,
+        "data_parallel_replicas": layout.sizes.data_parallel_size if isinstance(layout, Layout) else None,
+    }
     return {**NOTHING_KNOWN, **known, **_held(memory.value, length.value if isinstance(length, Located) else None)}
 
 
@@ -58,8 +63,8 @@ def _held(memory: Memory, length: int | None) -> dict[str, Any]:
         return {**held, "reason": "the model keeps no cache"}
     if length is None:
         return {**held, "kv_cache_tokens": _range(memory.longest())}
-    tokens, requests = sequences.scaled(length), (round(count, 2) for count in sequences)
-    return {**held, "kv_cache_tokens": _range(tokens), "concurrent_requests": _named(*requests)}
+    tokens, requests = sequences.scaled(length), sequences.whole()
+    return {**held, "kv_cache_tokens": _range(tokens), "concurrent_requests": _range(requests)}
 
 
 def _range(estimate: Estimate) -> dict[str, float]:

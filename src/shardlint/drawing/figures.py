@@ -9,6 +9,7 @@ from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
 from shardlint.findings import Located
 from shardlint.findings.records import NamedTuple
+from shardlint.findings.words import EACH_ITS_OWN
 from shardlint.layout import Division, Layout, Rank
 from shardlint.layout.holdings import layers_between
 from shardlint.layout.memory import Memory
@@ -89,7 +90,7 @@ def _weights(known: Known) -> Iterator[Figure]:
 
 
 def _cache(known: Known) -> Iterator[Figure]:
-    """Bytes of keys and values of one token, on a GPU and over all GPUs of a copy."""
+    """Bytes of keys and values of one token, on a GPU and over all GPUs of a replica."""
     ranks = [rank for rank in known.layout.ranks if rank.kv_bytes_per_token_if_all_full is not None]
     if not ranks or not known.rows.caches:
         return
@@ -103,7 +104,7 @@ def _cache(known: Known) -> Iterator[Figure]:
         "layers of the stage x KV heads of the rank x elements of a head x their bytes, over all kinds of layers",
         tuple(_cache_terms(known.rows.caches, division, most)),
     )
-    yield Figure("KV bytes of a token over all GPUs of a copy", _kib(over_all), _over(copy))
+    yield Figure("KV bytes of a token over all GPUs of a replica", _kib(over_all), _over(copy))
     yield from _replication(known, over_all)
 
 
@@ -152,19 +153,31 @@ def _capacity(known: Known) -> Iterator[Figure]:
     sequences = memory.sequences()
     if sequences is None:
         return
-    copies = known.layout.sizes.data_parallel_size
-    all_sequences = sequences.scaled(copies)
-    needed = budget.needed(memory.max_model_len)
-    yield Figure(
-        f"requests of {memory.max_model_len} tokens at once",
-        _numbers(all_sequences, 1),
-        "KV cache of a GPU / KV bytes of one such request on it, x copies",
-        (
-            Term("KV bytes of one", _gib(needed), f"of {memory.max_model_len} tokens on rank {budget.rank.rank}"),
-            Term("copies", str(copies), "data_parallel_size"),
-        ),
+    needed, length = budget.needed(memory.max_model_len), memory.max_model_len
+    of_one = Term("KV bytes of one", _gib(needed), f"of {length} tokens on rank {budget.rank.rank}")
+    yield from _in_replicas(
+        known,
+        f"requests of {length} tokens at once",
+        sequences.whole(),
+        "KV cache of a GPU / KV bytes of one such request on it, the whole ones",
+        of_one,
     )
-    yield Figure("tokens in the KV cache", _numbers(all_sequences.scaled(memory.max_model_len), 0), "requests x tokens")
+    yield from _in_replicas(
+        known,
+        "tokens of KV cache",
+        sequences.scaled(length).whole(),
+        "KV cache of a GPU / KV bytes of one such request on it x its tokens",
+        of_one,
+    )
+
+
+def _in_replicas(known: Known, name: str, each: Estimate, formula: str, term: Term) -> Iterator[Figure]:
+    """What one replica holds, and all of them where there are several."""
+    yield Figure(f"{name} in each replica", _numbers(each), formula, (term,))
+    replicas = known.layout.sizes.data_parallel_size
+    if replicas > 1:
+        terms = (Term("replicas", str(replicas), f"data_parallel_size: {EACH_ITS_OWN}"),)
+        yield Figure(f"{name} in all {replicas} replicas", _numbers(each.scaled(replicas)), "each x replicas", terms)
 
 
 def _traffic(known: Known) -> Iterator[Figure]:
@@ -292,6 +305,6 @@ def _estimate(estimate: Estimate) -> str:
     return f"about {_gib(estimate.likely)} ({estimate.low / GIB:.2f} to {estimate.high / GIB:.2f})"
 
 
-def _numbers(estimate: Estimate, digits: int) -> str:
-    low, likely, high = (f"{max(0.0, each):,.{digits}f}" for each in estimate)
-    return f"about {likely} ({low} to {high})"
+def _numbers(estimate: Estimate) -> str:
+    low, likely, high = (f"{each:,}" for each in estimate)
+    return likely if low == high else f"about {likely} ({low} to {high})"

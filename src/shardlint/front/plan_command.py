@@ -197,9 +197,8 @@ def _missing(option: Option, requests: int) -> str:
 
 
 def _line(item: Ranked, found: Plan, facts: DeploymentFacts) -> LayoutLine:
-    option, candidate, length = item.option, item.option.candidate, facts.context_length
-    tokens = length.value if isinstance(length, Located) else None
-    cached, requests = option.cached, option.requests
+    option, candidate = item.option, item.option.candidate
+    tokens, requests = option.tokens, option.requests
     weights = [rank.weight_bytes for rank in option.layout.ranks if rank.weight_bytes] if option.layout else []
     return LayoutLine(
         tensor_parallel_size=candidate.tensor_parallel_size,
@@ -216,7 +215,7 @@ def _line(item: Ranked, found: Plan, facts: DeploymentFacts) -> LayoutLine:
         missing=_missing(option, found.situation.requests),
         weight_bytes_per_gpu=max(weights, default=None),
         kv_bytes_per_gpu=_range(option.memory.tightest().kv) if option.memory else None,
-        kv_tokens=_range(cached.scaled(tokens)) if cached is not None and tokens else None,
+        kv_tokens=_range(tokens) if tokens is not None else None,
         requests=_range(requests) if requests is not None else None,
         bytes_sent_per_token=_sent(option, facts),
         unknown=option.memory_unknown,

@@ -14,6 +14,7 @@ from shardlint.drawing.figures import Figure, Known, figures
 from shardlint.drawing.scene import Scene, in_words, scene
 from shardlint.findings import Located, Unknown
 from shardlint.findings.records import NamedTuple
+from shardlint.findings.words import EACH_ITS_OWN
 from shardlint.front.failures import CannotRun
 from shardlint.front.options import Options
 from shardlint.layout import Layout
@@ -94,6 +95,8 @@ def _figures(facts: DeploymentFacts, layout: Layout, options: Options) -> Iterat
 
 
 def _remarks(facts: DeploymentFacts, layout: Layout) -> Iterator[str]:
+    if layout.sizes.data_parallel_size > 1:
+        yield EACH_ITS_OWN
     if layout.refused:
         yield f"{facts.label} refuses this layout: {layout.refused}"
     for unknown in (facts.geometry, facts.rows):

@@ -93,7 +93,7 @@ def _key(option: Option, row: int, situation: Situation) -> tuple[object, ...]:
         row,
         option.idle_gpus,
         -option.holds,
-        -option.cached.likely if option.cached is not None else 0.0,
+        -option.tokens.likely if option.tokens is not None else 0,
         -candidate.tensor_parallel_size,
         candidate.pipeline_parallel_size,
         candidate.enable_expert_parallel,

@@ -48,9 +48,12 @@ class Option(NamedTuple):
         return self.per_replica.whole().scaled(self.candidate.data_parallel_size)
 
     @property
-    def cached(self) -> Estimate | None:
-        """The caches of all replicas together, in requests of the full length and parts of them."""
-        return self.per_replica.scaled(self.candidate.data_parallel_size) if self.per_replica is not None else None
+    def tokens(self) -> Estimate | None:
+        """Tokens of such requests that the caches of all replicas hold together."""
+        if self.per_replica is None or self.memory is None:
+            return None
+        of_each = self.per_replica.scaled(self.memory.max_model_len).whole()
+        return of_each.scaled(self.candidate.data_parallel_size)
 
     @property
     def holds(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shardlint.deployment import Deployment
 from shardlint.findings import Located, Maybe, Report, Unknown
+from shardlint.findings.words import EACH_ITS_OWN
 from shardlint.report.fields import fields, unresolved
 from shardlint.report.json import Effective, Memory
 from shardlint.report.paint import paint
@@ -49,11 +50,23 @@ def _memory(memory: Mapping[str, Any]) -> Iterator[str]:
     kept = _ranged(memory["kv_cache_bytes"], 2**30)
     yield f"  KV cache: {kept} GiB of each {plain(memory['gpu'] or 'GPU')}, {memory['certainty']}"
     if memory["kv_cache_tokens"] is not None:
-        yield f"  KV cache: {_ranged(memory['kv_cache_tokens'])} tokens in each replica"
-    if (requests := memory["concurrent_requests"]) is not None:
-        yield f"  KV cache: {_ranged(requests)} requests of {memory['max_model_len']} tokens at once"
+        yield f"  KV cache: {_in_replicas(memory, 'kv_cache_tokens', 'tokens')}"
+    if memory["concurrent_requests"] is not None:
+        asked = f"requests of {memory['max_model_len']} tokens at once"
+        yield f"  KV cache: {_in_replicas(memory, 'concurrent_requests', asked)}"
+    if (memory["data_parallel_replicas"] or 1) > 1:
+        yield f"  KV cache: {EACH_ITS_OWN}"
     if memory["reason"]:
         yield f"  KV cache: {plain(memory['reason'])}"
+
+
+def _in_replicas(memory: Mapping[str, Any], name: str, noun: str) -> str:
+    """`16 (15 to 17) requests in each replica, 64 (60 to 68) in all 4`."""
+    each, replicas = memory[name], memory["data_parallel_replicas"] or 1
+    told = f"{_ranged(each)} {noun} in each replica"
+    if replicas == 1:
+        return told
+    return f"{told}, {_ranged({at: value * replicas for at, value in each.items()})} in all {replicas}"
 
 
 def _ranged(values: Mapping[str, float], unit: int = 1) -> str:
