@@ -109,8 +109,9 @@ def test_the_cutting_table_of_the_newest_release() -> None:
     [
         ("0.7.3", "last", "last_rank", 0),
         ("0.8.5.post1", "before_last", "last_rank", 0),
-        ("0.9.2", "before_last", "last_rank", 0),
-        ("0.10.2", "before_last", "first_ranks", 0),
+        ("0.8.0", "before_last", "last_rank", 0),
+        ("0.10.0", "before_last", "last_rank", 0),
+        ("0.10.1", "before_last", "first_ranks", 0),
         ("0.28.0", "before_last", "first_ranks", 0),
         ("0.29.0", "before_last", "first_ranks", 32),
     ],

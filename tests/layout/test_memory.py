@@ -56,9 +56,11 @@ def test_the_terms_of_a_log_of_0_19_on_an_h100_lie_in_their_ranges(
     assert budget.graphs.high == 0
 
 
-def test_from_0_20_2_on_graphs_are_taken_off_unless_the_engine_is_eager() -> None:
+def test_from_0_20_on_graphs_are_taken_off_unless_the_engine_is_eager() -> None:
     newest = OPTIONS._replace(release=Version((0, 33)))
     assert of(LLAMA_8B, options=newest).tightest().graphs.likely > 0
+    assert of(LLAMA_8B, options=newest._replace(release=Version((0, 20)))).tightest().graphs.likely > 0
+    assert of(LLAMA_8B, options=newest._replace(release=Version((0, 19, 1)))).tightest().graphs.high == 0
     assert of(LLAMA_8B, options=newest._replace(enforce_eager=True)).tightest().graphs.high == 0
 
 

@@ -64,7 +64,7 @@ class Era(NamedTuple):
 
 
 ERAS = (
-    Era(Version((0, 20, 2)), 3.56, gibibytes(0.05, 0.25, 0.9), gibibytes(0, 0.1, 0.9), gibibytes(0.1, 2.1, 3.0), True),
+    Era(Version((0, 20)), 3.56, gibibytes(0.05, 0.25, 0.9), gibibytes(0, 0.1, 0.9), gibibytes(0.1, 2.1, 3.0), True),
     Era(Version((0, 18)), 3.56, gibibytes(0.05, 0.25, 0.9), gibibytes(0, 0.1, 0.9), gibibytes(0.1, 2.1, 3.0), False),
     Era(Version((0, 17)), 3.56, gibibytes(0.05, 0.13, 0.9), gibibytes(0, 0.1, 0.9), gibibytes(0.1, 1.3, 3.0), False),
     Era(Version((0, 8)), 9.7, gibibytes(0.05, 0.13, 1.8), gibibytes(0, 0.1, 1.0), gibibytes(0.1, 0.55, 3.6), False),

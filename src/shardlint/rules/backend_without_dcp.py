@@ -13,8 +13,8 @@ from shardlint.rules._words import named
 
 WITHOUT = frozenset({"TRITON_ATTN", "FLEX_ATTENTION", "ROCM_ATTN", "CPU_ATTN", "B12X"})
 """Backends of 0.33.0 whose class has no `supports_dcp`."""
-VARIABLE_UNTIL = Version.of("0.15.1")
-"""Up to here VLLM_ATTENTION_BACKEND names the backend as well."""
+VARIABLE_BEFORE = Version.of("0.15")
+"""Before this release VLLM_ATTENTION_BACKEND names the backend as well."""
 
 
 def applies(decode_context_parallel_size: Located[int]) -> bool:
@@ -35,7 +35,7 @@ def judge(
         return
     backend = told.located("attention_backend")
     name = backend.value if backend is not None else told.part("attention_config", "backend")
-    if name is None and engine_version.value < VARIABLE_UNTIL:
+    if name is None and engine_version.value < VARIABLE_BEFORE:
         name = told.variable("VLLM_ATTENTION_BACKEND")
     if not isinstance(name, str) or name.upper() not in WITHOUT:
         return

@@ -76,14 +76,14 @@ CONDITIONS = (
         lambda t: bool(t.headless) and (t.api_server_count or 0) > 0,
         lambda t: f"--headless starts no API servers, and --api-server-count asks for {t.api_server_count}",
         help=lambda t: ("leave --api-server-count out",),
-        since="0.15.1",
+        since="0.15.0",
     ),
     Condition(
         ("api_server_count", "headless"),
         lambda t: bool(t.headless) and (t.api_server_count or 0) > 1,
         lambda t: f"--headless starts no API servers, and --api-server-count asks for {t.api_server_count}",
         help=lambda t: ("leave --api-server-count out",),
-        since="0.9.2",
+        since="0.9.1",
         until="0.14.1",
     ),
     Condition(
@@ -91,21 +91,21 @@ CONDITIONS = (
         lambda t: _modes(t) > 1,
         lambda t: f"the command asks for {_modes(t)} ways of balancing the load: {_modes_written(t)}",
         help=lambda t: ("one of external, hybrid and multi-port load balancing",),
-        since="0.22.1",
+        since="0.22.0",
     ),
     Condition(
         ("data_parallel_hybrid_lb", "headless"),
         lambda t: bool(t.headless) and bool(t.data_parallel_hybrid_lb) and not external(t),
         lambda t: "--data-parallel-hybrid-lb is for nodes with an API server, and --headless starts none",
         help=lambda t: ("leave one of the two out",),
-        since="0.10.2",
+        since="0.10.0",
     ),
     Condition(
         ("data_parallel_size_local", "headless"),
         lambda t: bool(t.headless) and not external(t) and _local_flag(t) == 0,
         lambda t: "--data-parallel-size-local 0 leaves a node that is headless without any rank",
         help=lambda t: ("--data-parallel-size-local 1",),
-        since="0.9.2",
+        since="0.9.0",
     ),
     Condition(
         ("data_parallel_external_lb",),
@@ -115,7 +115,7 @@ CONDITIONS = (
             f"--data-parallel-size {_size(t)} and --nnodes {t.nnodes} nothing tells it"
         ),
         help=lambda t: ("--data-parallel-rank 0, and another for each further command",),
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         ("data_parallel_size_local", "data_parallel_rank", "data_parallel_external_lb"),
@@ -132,7 +132,7 @@ CONDITIONS = (
         lambda t: bool(t.data_parallel_hybrid_lb) and not external(t) and local_size(t) is None,
         lambda t: "--data-parallel-hybrid-lb needs --data-parallel-size-local, the number of ranks on this node",
         help=lambda t: (f"--data-parallel-size-local {_size(t)}",),
-        since="0.10.2",
+        since="0.10.0",
     ),
     Condition(
         ("data_parallel_size_local", "data_parallel_size"),
@@ -140,7 +140,7 @@ CONDITIONS = (
         lambda t: f"{_local_flag(t)} data parallel ranks on this node are more than the {_size(t)} that there are",
         sum=lambda t: f"{_local_flag(t)} local > DP {_size(t)}",
         help=lambda t: (f"--data-parallel-size {_local_flag(t)}", f"--data-parallel-size-local {_size(t)}"),
-        since="0.10.2",
+        since="0.10.0",
     ),
     Condition(
         ("data_parallel_rank", "data_parallel_external_lb", "data_parallel_hybrid_lb", "data_parallel_start_rank"),
@@ -148,7 +148,7 @@ CONDITIONS = (
         lambda t: f"external load balancing is for several data parallel ranks, and there is {_size(t)}",
         sum=lambda t: f"DP {_size(t)}; more than 1 is needed",
         help=lambda t: ("--data-parallel-size 2 or more, the same in every command", "no --data-parallel-* options"),
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         ("data_parallel_rank", "data_parallel_size"),
@@ -162,7 +162,7 @@ CONDITIONS = (
         lambda t: _start_counts(t) and _rank_outside(t, "data_parallel_start_rank"),
         lambda t: f"data parallel rank {t.data_parallel_start_rank} is not among the ranks 0 to {_size(t) - 1}",
         sum=lambda t: f"first rank {t.data_parallel_start_rank}, DP {_size(t)}",
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         ("data_parallel_external_lb", "data_parallel_rank", "data_parallel_size"),
@@ -188,7 +188,7 @@ CONDITIONS = (
             "data parallelism by variables is only for models with experts"
         ),
         help=lambda t: (f"--data-parallel-size {t.variable('VLLM_DP_SIZE')}",),
-        since="0.14.1",
+        since="0.14.0",
     ),
     Condition(
         ("enable_fault_tolerance",),

@@ -101,7 +101,7 @@ CONDITIONS = (
         ),
         sum=lambda t: f"TP {t.tensor_parallel_size} % DCP {_dcp(t)} = {t.tensor_parallel_size % _dcp(t)}",
         help=_dividing,
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         AT,
@@ -134,7 +134,7 @@ CONDITIONS = (
             "--decode-context-parallel-size 1",
             f"--tensor-parallel-size {t.num_key_value_heads * _dcp(t)}, where there are as many GPUs",
         ),
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         AT,
@@ -145,7 +145,7 @@ CONDITIONS = (
         ),
         sum=lambda t: f"DCP {_dcp(t)} > TP {t.tensor_parallel_size} / {t.num_key_value_heads} KV heads = {_most(t)}",
         help=lambda t: _smaller(t, _most(t)),
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         AT,
@@ -159,7 +159,7 @@ CONDITIONS = (
             f"{_shared(t)} % DCP {_dcp(t)} = {_shared(t) % _dcp(t)}"
         ),
         help=lambda t: _smaller(t, _most(t)),
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         ("cp_kv_cache_interleave_size", "dcp_kv_cache_interleave_size", "block_size", *AT),

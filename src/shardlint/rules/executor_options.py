@@ -49,7 +49,7 @@ CONDITIONS = (
         ),
         sum=lambda t: f"PP {t.pipeline_parallel_size} > 1",
         help=lambda t: ("--distributed-executor-backend mp", "--pipeline-parallel-size 1"),
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         ("ray_workers_use_nsight", "distributed_executor_backend"),
@@ -85,7 +85,7 @@ CONDITIONS = (
             "--async-scheduling asks for it"
         ),
         help=lambda t: ("leave --async-scheduling out", "--pipeline-parallel-size 1"),
-        since="0.10.2",
+        since="0.10.0",
         until="0.14.1",
     ),
     Condition(

@@ -97,7 +97,7 @@ CONDITIONS = (
         lambda t: bool(t.enable_eplb) and not t.enable_expert_parallel,
         lambda t: "--enable-eplb moves whole experts between ranks, and expert parallelism is off",
         help=lambda t: ("--enable-expert-parallel as well", "leave --enable-eplb out"),
-        since="0.10.2",
+        since="0.10.0",
     ),
     Condition(
         ("enable_eplb", "tensor_parallel_size", "data_parallel_size"),
@@ -105,14 +105,14 @@ CONDITIONS = (
         lambda t: f"--enable-eplb moves experts between ranks, and TP x PCP x DP is {_expert_ranks(t)}",
         sum=lambda t: f"TP x PCP x DP = {_expert_ranks(t)}; more than 1 is needed",
         help=lambda t: ("leave --enable-eplb out",),
-        since="0.10.2",
+        since="0.10.0",
     ),
     Condition(
         ("num_redundant_experts",),
         lambda t: not t.enable_eplb and _redundant(t) != 0,
         lambda t: f"num_redundant_experts is {_redundant(t)}, and load balancing of experts (EPLB) is off",
         help=lambda t: ("--enable-eplb --enable-expert-parallel", "leave num_redundant_experts out"),
-        since="0.10.2",
+        since="0.10.0",
     ),
     Condition(
         ("eplb_config",),
@@ -139,7 +139,7 @@ CONDITIONS = (
         lambda t: bool(t.enable_elastic_ep) and not t.enable_eplb,
         lambda t: "--enable-elastic-ep needs the load balancing of experts, and it is off",
         help=lambda t: ("--enable-eplb --enable-expert-parallel",),
-        since="0.17.1",
+        since="0.17.0",
     ),
     Condition(
         ("enable_elastic_ep", "pipeline_parallel_size"),
@@ -147,7 +147,7 @@ CONDITIONS = (
         lambda t: f"--enable-elastic-ep has no pipeline stages, and there are {t.pipeline_parallel_size}",
         sum=lambda t: f"PP {t.pipeline_parallel_size} > 1",
         help=lambda t: ("--pipeline-parallel-size 1",),
-        since="0.17.1",
+        since="0.17.0",
     ),
     Condition(
         ("enable_elastic_ep", "data_parallel_hybrid_lb"),
@@ -183,7 +183,7 @@ CONDITIONS = (
             f"--all2all-backend is {_backend(t)}"
         ),
         help=lambda t: tuple(f"--all2all-backend {backend}" for backend in FOR_MICROBATCHES),
-        since="0.18.1",
+        since="0.18.0",
     ),
     Condition(
         ("dbo_decode_token_threshold", "dbo_prefill_token_threshold", "enable_dbo", "ubatch_size"),

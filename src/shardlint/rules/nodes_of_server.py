@@ -52,7 +52,7 @@ CONDITIONS = (
         lambda t: f"the {counted(ranks(t), 'rank')} (DP x TP x PP x PCP) cannot be shared evenly by {t.nnodes} nodes",
         sum=lambda t: f"{counted(ranks(t), 'rank')} % {t.nnodes} nodes = {ranks(t) % t.nnodes}",
         help=_even,
-        since="0.11.2",
+        since="0.11.1",
     ),
     Condition(
         ("node_rank", "nnodes"),
@@ -108,7 +108,7 @@ CONDITIONS = (
             f"{t.distributed_executor_backend}"
         ),
         help=lambda t: ("leave --nnodes, --node-rank and --master-addr out", "--distributed-executor-backend mp"),
-        since="0.11.2",
+        since="0.11.1",
     ),
 )
 

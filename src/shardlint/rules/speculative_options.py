@@ -108,14 +108,14 @@ CONDITIONS = (
         ),
         lambda t: "it is not said how many tokens are to be proposed at a time",
         help=lambda t: ('"num_speculative_tokens": 3',),
-        since="0.9.2",
+        since="0.9.0",
     ),
     Condition(
         AT,
         lambda t: _count(t) is not None and (_count(t) or 0) <= 0,
         lambda t: f"{_count(t)} tokens are to be proposed at a time",
         help=lambda t: ('"num_speculative_tokens": 3',),
-        since="0.9.2",
+        since="0.9.0",
     ),
     Condition(
         AT,
@@ -134,7 +134,7 @@ CONDITIONS = (
             f"{_key(t, 'prompt_lookup_max')}"
         ),
         sum=lambda t: f"{_key(t, 'prompt_lookup_min')} > {_key(t, 'prompt_lookup_max')}",
-        since="0.9.2",
+        since="0.9.0",
     ),
     Condition(
         (*AT, "tensor_parallel_size"),

@@ -11,9 +11,9 @@ VOCABULARY_PADDING = 64
 BLOCKS_REFINE_TO = 32
 
 STAGES_BEFORE_LAST_SINCE = Version.of("0.8")
-"""0.7.3 leaves the remainder to the last stage, 0.8.5.post1 does not."""
-EXPERTS_TO_FIRST_RANKS_SINCE = Version.of("0.10")
-"""0.9.2 leaves the remainder to the last rank, 0.10.2 does not."""
+"""0.7.3 leaves the remainder to the last stage, 0.8.0 does not."""
+EXPERTS_TO_FIRST_RANKS_SINCE = Version.of("0.10.1")
+"""0.10.0 leaves the remainder to the last rank, 0.10.1 does not."""
 BLOCKS_REFINED_SINCE = Version.of("0.29")
 
 KERNELS = (
