@@ -95,20 +95,17 @@ class Scope:
         lazy = self.names.get("__getattr__")
         if not isinstance(lazy, ast.FunctionDef):
             return None
-        for module in self._lazy_modules(name, lazy):
-            if (found := module.find(name)) is not None:
-                return found
-        return None
+        return next(self._lazily(name, lazy), None)
 
-    def _lazy_modules(self, name: str, lazy: ast.FunctionDef) -> Iterator[Scope]:
-        for node in [*ast.walk(lazy), *(part for s in self.body for part in ast.walk(s))]:
+    def _lazily(self, name: str, lazy: ast.FunctionDef) -> Iterator[Found]:
+        for node in [*ast.walk(lazy), *(part for statement in self.body for part in ast.walk(statement))]:
             if isinstance(node, ast.Dict):
                 for key, value in zip(node.keys, node.values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == name:
-                        yield from self._named_modules(value)
+                        yield from (one for module in self._named_modules(value) if (one := module.find(name)))
             elif isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == name for a in node.names):
-                module = self.tree.module(self.absolute(node))
-                yield from () if module is None else (module,)
+                found = self._imported(node, name)
+                yield from () if found is None else (found,)
 
     def _named_modules(self, node: ast.expr) -> Iterator[Scope]:
         for part in ast.walk(node):
