@@ -35,14 +35,18 @@ def judge(
         f"2 all-reduces in each of {counted(num_hidden_layers.value, 'layer')}"
     )  # fmt: skip
     one_fabric = _one_fabric(accelerators, tp)
+    here = placement.value.ranks_per_host or gpus
+    spanned = max(2, -(-tp // gpus))  # a group that would fit a node may begin in one and end in the next
+    why = (
+        f"TP {tp} > {counted(gpus, 'GPU')} per node" if tp > gpus else f"{here} ranks per node % TP {tp} = {here % tp}"
+    )
     yield Problem(
         at=tensor_parallel_size,
-        message=f"a tensor parallel size of {tp} spans {-(-tp // gpus)} nodes of {counted(gpus, 'GPU')}: "
+        message=f"a tensor parallel size of {tp} spans {spanned} nodes of {counted(gpus, 'GPU')}: "
         f"{cost} cross {'the NVLink fabric of the rack' if one_fabric else 'the network'} between nodes",
-        sum=f"TP {tp} > {counted(gpus, 'GPU')} per node"
+        sum=why
         if num_hidden_layers is None
-        else f"TP {tp} > {counted(gpus, 'GPU')} per node; 2 x {num_hidden_layers.value} = "
-        f"{2 * num_hidden_layers.value} all-reduces a step",
+        else f"{why}; 2 x {num_hidden_layers.value} = {2 * num_hidden_layers.value} all-reduces a step",
         help=tuple(_advice(tensor_parallel_size, pipeline_parallel_size.value, gpus, supports_pp, legal)),
         related=((gpus_per_node, f"{counted(gpus, 'GPU')} per node"),),
         severity="note" if gpus == 1 or one_fabric else "warning",
