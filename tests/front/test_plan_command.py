@@ -121,6 +121,12 @@ def test_a_card_that_is_not_known_can_bring_its_memory(capsys: pytest.CaptureFix
     assert run(MODEL, "--hardware", "2x8xB900:24", capsys=capsys)[1] == own
 
 
+@pytest.mark.parametrize("words", [("H100-80GB:1", "--max-model-len", "8192"), ("H100-80GB:6", "--nodes", "2")])
+def test_words_are_plain(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(MODEL, "--gpus", *words, "--all", capsys=capsys)
+    assert not re.search(r"\b1 (GPUs|requests|nodes|replicas)\b|\btable\b|\de[+-]\d", out)
+
+
 def test_json_holds_the_same_layouts(capsys: pytest.CaptureFixture[str]) -> None:
     words = (MODEL, "--hardware", "2x8xH100", "--format", "json", "--objective", "latency")
     code, out, _ = run(*words, capsys=capsys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
@@ -117,6 +118,12 @@ def test_the_picture_keeps_to_the_width(
 def test_idle_gpus_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = show(tmp_path, f"{LLAMA_8B} -tp 2", "--hardware", "8xH100", capsys=capsys)
     assert out.count("idle") == 6
+
+
+def test_large_sizes_have_no_exponent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = show(tmp_path, f"{LLAMA_8B} -tp 2", "--hardware", "2xH100", "--tokens", "1000000000", capsys=capsys)
+    assert "64 x 7,812,500 MiB for 1000000000 tokens" in out
+    assert not re.search(r"\de[+-]\d", out)
 
 
 @pytest.mark.parametrize("copies", ["", " -dp 4"])

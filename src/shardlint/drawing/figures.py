@@ -9,7 +9,7 @@ from shardlint.engines.cutting import Cutting
 from shardlint.facts import Geometry
 from shardlint.findings import Located
 from shardlint.findings.records import NamedTuple
-from shardlint.findings.words import EACH_ITS_OWN
+from shardlint.findings.words import EACH_ITS_OWN, figure
 from shardlint.layout import Division, Layout, Rank
 from shardlint.layout.holdings import layers_between
 from shardlint.layout.memory import Memory
@@ -292,11 +292,11 @@ def _gib(number: float) -> str:
 
 
 def _kib(number: float) -> str:
-    return f"{number / KIB:g} KiB"
+    return f"{figure(number / KIB)} KiB"
 
 
 def _size(number: float) -> str:
-    return f"{number / MIB:g} MiB" if number >= MIB else f"{number / KIB:g} KiB"
+    return f"{figure(number / MIB)} MiB" if number >= MIB else f"{figure(number / KIB)} KiB"
 
 
 def _estimate(estimate: Estimate) -> str:

@@ -112,7 +112,7 @@ def emit(made: Made, options: Options) -> str:
     if not ranked:
         raise CannotRun("no layout works on these GPUs; without --emit the plan says why")
     if options.choose > len(ranked):
-        raise CannotRun(f"--choose {options.choose}: {len(ranked)} layouts work on these GPUs")
+        raise CannotRun(f"--choose {options.choose}: there are {counted(len(ranked), 'layout')} for these GPUs")
     chosen = ranked[options.choose - 1]
     model, length, cards = facts.deployment.model, facts.context_length, facts.accelerators
     wanted = Wanted(
@@ -268,7 +268,7 @@ def _assumptions(found: Plan, facts: DeploymentFacts) -> Iterator[str]:
     if isinstance(length, Located) and length.origin != "given":
         yield f"requests of {length.value} tokens, {length.source or 'as written'}; --max-model-len says otherwise"
     if found.situation.fast_link is None and found.machines.gpus_per_node > 1:
-        yield "how the GPUs of a node are joined is not known, so no row of the table asks for it"
+        yield "how the GPUs of a node are joined is not known, and so has no part in the order"
     if found.machines.nodes > EVERY_NODES:
         yield f"a replica on more than {EVERY_NODES} nodes is tried where its nodes divide {found.machines.nodes}"
     if found.machines.gpus_per_node > EVERY_SIZE:

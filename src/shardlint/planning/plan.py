@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 def plan(trial: Trial, machines: Machines, objective: Objective = "fits", requests: int = 1) -> Plan | Unknown:
     """All layouts of the trial's deployment on these machines; Unknown where the model is not known."""
     if machines.gpus > MOST_GPUS:
-        return Unknown(f"{machines.gpus} GPUs are planned for, and at most {MOST_GPUS} can be")
+        return Unknown(f"a plan is for at most {MOST_GPUS} GPUs, and these are {machines.gpus}")
     facts = trial.facts({})
     if isinstance(facts.geometry, Unknown):
         return facts.geometry
