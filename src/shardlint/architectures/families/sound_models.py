@@ -83,10 +83,11 @@ def voxtral(model: Model) -> Rows:
     name, joined = "layers.#", width * audio.number("downsample_factor", VOXTRAL_FRAMES)
     attention = (f"{name}.self_attn.qkv_proj", f"{name}.self_attn.out_proj")
     norms = ("self_attn_layer_norm", "final_layer_norm")
+    positions = tower.whole("embed_positions", audio.number("max_source_positions", POSITIONS), width)
     rows = (
         tower.whole("conv1", width, audio.number("num_mel_bins", 128) * KERNEL, bias=True),
         tower.whole("conv2", width, width * KERNEL, bias=True),
-        tower.whole("embed_positions", audio.number("max_source_positions", POSITIONS), width),
+        positions._replace(element_type="float32"),
         *tower.attention(attention, width, audio.number("num_attention_heads"), depth),
         *plain_mlp(tower, f"{name}.mlp", ("fc1", "fc2"), width, inner, depth),
         *(tower.whole(f"{name}.{key}", width, bias=True, times=depth) for key in norms),
