@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from shardlint import engines
 from shardlint.architectures import Rows, rows_of
-from shardlint.check.layouts import layout_of, least_weights_of, legal_of, placement_of, sizes_of
+from shardlint.check.layouts import layout_of, least_weights_of, legal_of, placement_of, sizes_as_told, sizes_of
 from shardlint.check.memory import context_length_of, memory_of
 from shardlint.check.reading import FileReading
 from shardlint.check.settings import Settings
@@ -82,6 +82,9 @@ class DeploymentFacts:
         return Told(self._option, self.deployment.env, self.engine.environment)
 
     def _option(self, name: str) -> Maybe[Any] | None:
+        if name in self._answers:
+            known: Maybe[Any] | None = self._answers[name]
+            return known
         field = name.replace("_", "-")
         if name in KNOBS or name in DERIVED or f"--{field}" not in self.engine.table.rows:
             answer: Maybe[Any] | None = self.answer(name)
@@ -236,6 +239,12 @@ class DeploymentFacts:
             return Unknown(f"{written.value} is no GPU that is known", written.span, settle_by=HARDWARE_SETTLED_BY)
         return Unknown("the manifest does not name the GPU", settle_by=HARDWARE_SETTLED_BY)
 
+    @cached_property
+    def card(self) -> Accelerator | None:
+        """The card, where it is named; of several that a name may mean the first, if all have the same kernels."""
+        found = self.accelerators.value if isinstance(self.accelerators, Located) else ()
+        return found[0] if found and len({card.compute_capability for card in found}) == 1 else None
+
     @property
     def platform(self) -> Located[str]:
         """What the engine runs on: rocm where a card or the image says so, else cuda."""
@@ -369,6 +378,11 @@ class DeploymentFacts:
             product *= size.value if size is not None else 1
             span = span or (size.span if size is not None else None)
         return Located(product, span, origin="derived", source=" x ".join(names))
+
+    @cached_property
+    def sizes_as_told(self) -> Sizes | Unknown:
+        """The same, possible or not."""
+        return sizes_as_told(self)
 
     @cached_property
     def sizes(self) -> Sizes | Unknown:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shardlint.deployment import NotTold
-from shardlint.facts import Accelerator
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.layout import Layout, Legal, Sizes, lay_out, legal_values
 from shardlint.layout.laying_out import impossible_size
@@ -48,7 +47,7 @@ LAUNCHING = (
 
 def sizes_of(facts: DeploymentFacts) -> Sizes | Unknown:
     """The degrees of a layout that has ranks at all; the first that is unknown stands for all."""
-    sizes = sizes_as_told(facts)
+    sizes = facts.sizes_as_told
     impossible = impossible_size(sizes) if isinstance(sizes, Sizes) else None
     return Unknown(impossible) if impossible else sizes
 
@@ -88,14 +87,14 @@ def layout_of(facts: DeploymentFacts, degrees: tuple[int, int] | None = None) ->
 
     `degrees` are the tensor and data parallel sizes of another layout than the deployment's own.
     """
-    sizes = sizes_as_told(facts)
+    sizes = facts.sizes_as_told
     if isinstance(sizes, Unknown):
         return sizes
     if degrees is not None:
         tensor, data = degrees
         sizes = sizes._replace(tensor_parallel_size=tensor, data_parallel_size=data)
     per_node = _value(facts.gpus_per_node)
-    gpu = gpu_of(facts)
+    gpu = facts.card
     dtype, cache, quantization = (_value(facts.knob(name)) for name in ("dtype", "kv_cache_dtype", "quantization"))
     convolution, recurrent, block_size = (_value(facts.deployment.engine_fields.get(name)) for name in CACHE_FIELDS)
 
@@ -128,7 +127,7 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
     gpus, nodes = _value(facts.gpus_per_node), _value(facts.nodes)
     there = gpus * nodes if gpus is not None and nodes is not None else None
     cutting, quantization = facts.engine.cutting(facts.engine_version.value), _value(facts.knob("quantization"))
-    gpu = gpu_of(facts)
+    gpu = facts.card
     pieces = facts.once(lambda: pieces_of(facts.geometry, facts.rows), "pieces", quantization)
     return facts.once(
         lambda: legal_values(sizes, facts.geometry, cutting, pieces=pieces, gpus=there, gpu=gpu),
@@ -138,12 +137,6 @@ def legal_of(facts: DeploymentFacts) -> Legal | Unknown:
         gpu,
         quantization,
     )
-
-
-def gpu_of(facts: DeploymentFacts) -> Accelerator | None:
-    """The card, where it is named; of several that a name may mean the first, if all have the same kernels."""
-    cards = _value(facts.accelerators) or ()
-    return cards[0] if cards and len({card.compute_capability for card in cards}) == 1 else None
 
 
 def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
@@ -166,7 +159,7 @@ def least_weights_of(facts: DeploymentFacts) -> Maybe[LowerBound]:
         layout.sizes,
         _value(dtype),
         _value(quantization),
-        gpu_of(facts),
+        facts.card,
     )
     return found if isinstance(found, Unknown) else Located(found, origin="derived", source=found.basis)
 

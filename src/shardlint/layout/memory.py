@@ -129,6 +129,8 @@ class Memory(NamedTuple):
 
     def tightest(self) -> Budget:
         """The budget that decides: the one with the least to spare for a sequence of the full length."""
+        if len(self.budgets) == 1:
+            return self.budgets[0]
         return min(self.budgets, key=lambda budget: budget.kv.likely - budget.needed(self.max_model_len))
 
     def longest(self) -> Estimate:
