@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping as MountPaths
+from functools import lru_cache
 
 from shardlint import manifests
 from shardlint.deployment import ConfigEntry, Launch
@@ -54,6 +55,7 @@ def _on_host(path: str, mounts: MountPaths[str, str]) -> str:
     return path
 
 
+@lru_cache(maxsize=1024)
 def normal(path: str) -> str:
     """A path in the one spelling by which files are told apart."""
     return posixpath.normpath(path.replace("\\", "/"))

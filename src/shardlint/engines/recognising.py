@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from shardlint.deployment import Launch, Word
 from shardlint.engines.engine import Command, Engine
@@ -43,8 +44,9 @@ class Start(NamedTuple):
 
 def recognise(launch: Launch, engines: Sequence[Engine]) -> tuple[Engine, Start] | None:
     """The engine that a launch starts, or None: a sidecar, a client, a tool that only mentions one."""
+    places = tuple(_beginnings(launch.argv))
     for engine in engines:
-        if (start := written_start(launch.argv, engine)) is not None:
+        if (start := _written_start(launch.argv, places, engine)) is not None:
             return engine, start
     if launch.argv and not launch.entrypoint_of_image:
         return _handed_on(launch.argv, engines) if launch.image is not None else None
@@ -59,9 +61,9 @@ def _handed_on(argv: Sequence[Word], engines: Sequence[Engine]) -> tuple[Engine,
     return None if engine is None else (engine, Start(engine.entry or engine.commands[0], 1))
 
 
-def written_start(argv: Sequence[Word], engine: Engine) -> Start | None:
-    """Where the command line itself starts the engine, behind any number of wrappers."""
-    for place in _beginnings(argv):
+def _written_start(argv: Sequence[Word], places: Iterable[int], engine: Engine) -> Start | None:
+    """Where the command line itself starts the engine: at one of the places where a command may begin."""
+    for place in places:
         for command in engine.commands:
             if (words := _length(argv, place, command)) is not None:
                 return Start(command, place + words)
@@ -120,14 +122,20 @@ def by_image(launch: Launch, engines: Sequence[Engine]) -> tuple[Engine, Start] 
     if _NO_ENGINE.search(repository.rpartition("/")[2]):
         return None
     for engine in engines:
-        if re.search(engine.images, repository) and (not launch.argv or _are_arguments(launch.argv, engine)):
+        if _says(engine.images, repository) and (not launch.argv or _are_arguments(launch.argv, engine)):
             return engine, _entry_start(engine, launch.argv)
-    related = [engine for engine in engines if re.search(engine.kin, repository.lower())]
+    related = [engine for engine in engines if _says(engine.kin, repository.lower())]
     marked = [engine for engine in engines if has_marks(launch.argv, engine)]
     for engine in related or marked:
         if _are_arguments(launch.argv, engine) or _is_told_by_variables(launch, engine):
             return engine, _entry_start(engine, launch.argv)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _says(pattern: str, repository: str) -> bool:
+    """Whether a pattern stands in the name of a repository: many containers run the same image."""
+    return re.search(pattern, repository) is not None
 
 
 def _is_told_by_variables(launch: Launch, engine: Engine) -> bool:

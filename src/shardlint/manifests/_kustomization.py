@@ -72,7 +72,7 @@ class _Build:
     def _resource(self, path: str, depth: int) -> list[Tree]:
         file = self._library.sibling(path)
         if isinstance(file, Source):
-            return list(objects_of_file(file))
+            return [item for item, _ in objects_of_file(file)]
         if depth >= _DEEPEST or self._left <= 0:
             return []
         return [one for root, source in self._kustomizations(path) for one in self.objects(root, source, depth + 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from shardlint.findings import Located
-from shardlint.manifests._objects import kind, objects_of_file
+from shardlint.manifests._objects import of_kind_in_file
 from shardlint.manifests._started import SHELLS, Started, first_word, stages
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Scalar
@@ -41,8 +41,8 @@ def file_of(path: str, source: Source) -> Fragment | None:
     if not source.holds("ConfigMap"):
         return None
     name = path.rpartition("/")[2]
-    for item in objects_of_file(source):
-        data = item.get("data") if kind(item) == "ConfigMap" else None
+    for item in of_kind_in_file(source, "ConfigMap"):
+        data = item.get("data")
         value = data.get(name) if isinstance(data, Mapping) else None
         if isinstance(value, Scalar):
             return value.fragment()

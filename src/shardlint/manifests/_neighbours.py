@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardlint.manifests._objects import beside, kind, objects_of_file, text
+from shardlint.manifests._objects import beside, of_kind_in_file, text
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping
 from shardlint.text.source import Library, Source
@@ -25,8 +25,8 @@ def near(document: Document, library: Library | None, name: str, *kinds: str) ->
 def _named(path: str, library: Library, name: str, kinds: tuple[str, ...]) -> Iterator[Mapping]:
     for source in _neighbours(path, library):
         if source.holds(name) and any(source.holds(own) for own in kinds):
-            for item in objects_of_file(source):
-                if kind(item) in kinds and text(item.get("metadata", "name")) == name:
+            for item in of_kind_in_file(source, *kinds):
+                if text(item.get("metadata", "name")) == name:
                     yield item
 
 

@@ -26,8 +26,8 @@ def kind(node: Node) -> str:
     return text(node.get("kind"))
 
 
-def objects(root: Node | None) -> Iterator[Mapping]:
-    """The objects of one document, each once however often it is aliased."""
+def objects(root: Node | None) -> Iterator[tuple[Mapping, str]]:
+    """The objects of one document with their kinds, each once however often it is aliased."""
     seen: set[Node] = set()
     waiting = [root]
     while waiting:
@@ -35,11 +35,12 @@ def objects(root: Node | None) -> Iterator[Mapping]:
         if not isinstance(item, Mapping) or item in seen:
             continue
         seen.add(item)
-        held = item.get("objects" if kind(item) == "Template" else "items")
-        if (kind(item) == "Template" or kind(item).endswith("List")) and isinstance(held, Sequence):
+        own = kind(item)
+        held = item.get("objects" if own == "Template" else "items") if own.endswith(("Template", "List")) else None
+        if isinstance(held, Sequence) and (own == "Template" or own.endswith("List")):
             waiting.extend(reversed(list(held)))
         else:
-            yield item
+            yield item, own
 
 
 def of_kind(document: Document, *kinds: str, group: str = "") -> Iterator[Mapping]:
@@ -50,21 +51,25 @@ def of_kind(document: Document, *kinds: str, group: str = "") -> Iterator[Mappin
 @lru_cache(maxsize=1)
 def typed_objects(root: Node | None) -> tuple[tuple[Mapping, str, str], ...]:
     """The objects of the document at hand with their kinds and API versions: every form of object asks for them."""
-    return tuple((item, kind(item), text(item.get("apiVersion"))) for item in objects(root))
+    return tuple((item, own, text(item.get("apiVersion"))) for item, own in objects(root))
 
 
 def beside(document: Document, name: str, *kinds: str) -> Mapping | None:
     """The object of a kind and name in the same file."""
-    for item in objects_of_file(document.source):
-        if kind(item) in kinds and text(item.get("metadata", "name")) == name:
-            return item
-    return None
+    return next(
+        (item for item in of_kind_in_file(document.source, *kinds) if text(item.get("metadata", "name")) == name), None
+    )
+
+
+def of_kind_in_file(source: Source, *kinds: str) -> Iterator[Mapping]:
+    """The objects of these kinds in all documents of a file."""
+    return (item for item, own in objects_of_file(source) if own in kinds)
 
 
 @lru_cache(maxsize=16)
-def objects_of_file(source: Source) -> tuple[Mapping, ...]:
-    """The objects of all documents of a file."""
-    return tuple(item for document in documents(source).documents for item in objects(document.root))
+def objects_of_file(source: Source) -> tuple[tuple[Mapping, str], ...]:
+    """The objects of all documents of a file with their kinds."""
+    return tuple(pair for document in documents(source).documents for pair in objects(document.root))
 
 
 def name(item: Mapping) -> str:

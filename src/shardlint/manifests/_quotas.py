@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardlint.findings import Maybe
 from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices
-from shardlint.manifests._objects import kind, objects_of_file, text
+from shardlint.manifests._objects import kind, of_kind_in_file, text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
@@ -21,9 +21,9 @@ def quota(document: Document) -> Maybe[int] | None:
     if not any(map(document.source.holds, KINDS)):
         return None
     own = text(document.root.get("metadata", "namespace")) if document.root is not None else ""
-    for item in objects_of_file(document.source):
+    for item in of_kind_in_file(document.source, *KINDS):
         space = text(item.get("metadata", "namespace"))
-        if kind(item) in KINDS and (kind(item) != "ResourceQuota" or own in ("", space) or not space):
+        if kind(item) != "ResourceQuota" or own in ("", space) or not space:
             found = next(_amounts(item), None)
             if found is not None:
                 return found

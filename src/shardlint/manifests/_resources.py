@@ -81,7 +81,8 @@ def device_name(container: Node) -> Located[str] | None:
 
 def names_kind(name: str) -> bool:
     """Whether a resource name says of what kind its devices are."""
-    return name in _KINDS or name.startswith(_KIND_PREFIXES) or bool(_RENAMED.fullmatch(name))
+    renamed = name.startswith("nvidia.com/") and _RENAMED.fullmatch(name)
+    return name in _KINDS or name.startswith(_KIND_PREFIXES) or bool(renamed)
 
 
 def _devices_in(amounts: Mapping) -> list[Maybe[int]]:

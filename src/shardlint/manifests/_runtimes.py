@@ -15,7 +15,7 @@ from shardlint.findings.records import NamedTuple
 from shardlint.manifests import _cards, _devices, _pods, _resources, _stated, _surroundings
 from shardlint.manifests import _mounted as mounted
 from shardlint.manifests._environment import environment
-from shardlint.manifests._objects import kind, objects_of_file, text
+from shardlint.manifests._objects import of_kind_in_file, text
 from shardlint.manifests._started import SHELLS, started
 from shardlint.manifests._values import fragments, word
 from shardlint.text.documents import Document
@@ -52,7 +52,7 @@ NOTHING_OVER = Over()
 
 def service_of(runtime: Mapping, document: Document) -> bool:
     """Whether a service of the same file uses the runtime, so that it is read with that one."""
-    return any(kind(item) == SERVICE and uses(item, runtime) for item in objects_of_file(document.source))
+    return any(uses(item, runtime) for item in of_kind_in_file(document.source, SERVICE))
 
 
 def uses(service: Node, runtime: Node) -> bool:

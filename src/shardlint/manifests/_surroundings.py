@@ -13,7 +13,7 @@ from shardlint.deployment import Container, Probe
 from shardlint.findings import Located, Maybe, Unknown
 from shardlint.findings.patterns import Pattern
 from shardlint.manifests import _devices, _quantities, _resources
-from shardlint.manifests._objects import kind, objects_of_file, text
+from shardlint.manifests._objects import of_kind_in_file, text
 from shardlint.manifests._values import value_of
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node, Scalar, Sequence
@@ -80,9 +80,9 @@ def services(spec: Node, document: Document) -> tuple[Located[str], ...]:
         return ()
     own = document.root.get("metadata", "namespace") if document.root is not None else None
     found = []
-    for item in objects_of_file(document.source):
+    for item in of_kind_in_file(document.source, "Service"):
         named, space = item.get("metadata", "name"), item.get("metadata", "namespace")
-        if kind(item) != "Service" or not isinstance(named, Scalar) or text(item.get("spec", "clusterIP")) == "None":
+        if not isinstance(named, Scalar) or text(item.get("spec", "clusterIP")) == "None":
             continue
         if text(own) in ("", text(space)) or not text(space):
             found.append(Located(named.text, named.span, named.spelled))
@@ -180,12 +180,10 @@ def _number(written: Mapping, field: str, default: int) -> Maybe[int]:
 
 def _unequal_cards(containers: Nodes) -> tuple[Located[int], Located[int]] | None:
     """Cards in limits and in requests, where they are written in both and differ."""
-    limits, requests = (
-        _resources.counted_in(amounts)
-        if isinstance(amounts := _first(containers, "resources", part), Mapping)
-        else None
-        for part in ("limits", "requests")
-    )
+    upper, lower = (_first(containers, "resources", part) for part in ("limits", "requests"))
+    if not isinstance(upper, Mapping) or not isinstance(lower, Mapping):
+        return None
+    limits, requests = _resources.counted_in(upper), _resources.counted_in(lower)
     if not isinstance(limits, Located) or not isinstance(requests, Located) or limits.value == requests.value:
         return None
     return limits, requests
@@ -200,8 +198,11 @@ def _shared_cards(containers: Nodes, specs: Nodes) -> Located[str] | None:
     ]
     for fields, is_part in holders:
         for key, value in fields.items() if isinstance(fields, Mapping) else ():
-            if isinstance(value, Scalar) and not value.is_null and is_part(f"{key.text.strip()}={value.text.strip()}"):
-                return Located(f"{key.text.strip()}: {value.text.strip()}", key.span, key.spelled)
+            if not isinstance(value, Scalar) or value.is_null:
+                continue
+            name, amount = key.text.strip(), value.text.strip()
+            if is_part(f"{name}={amount}"):
+                return Located(f"{name}: {amount}", key.span, key.spelled)
     return None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from shardlint.deployment import ConfigEntry, Launch, Word
 from shardlint.findings import Located, Maybe, Span
 from shardlint.findings.patterns import Pattern
-from shardlint.manifests._objects import YAML_FILES, kind, objects_of_file, of_kind, place, text
+from shardlint.manifests._objects import YAML_FILES, of_kind, of_kind_in_file, place, text
 from shardlint.text.documents import Document
 from shardlint.text.nodes import Mapping, Node
 from shardlint.text.source import Library
@@ -84,8 +84,8 @@ def _runtime(item: Mapping, document: Document, library: Library) -> Mapping | N
     named = _runtimes.runtime_name(item)
     if named:
         return _neighbours.near(document, library, named, *_runtimes.RUNTIMES)
-    others = objects_of_file(document.source)
-    fitting = [other for other in others if kind(other) in _runtimes.RUNTIMES and _runtimes.uses(item, other)]
+    others = of_kind_in_file(document.source, *_runtimes.RUNTIMES)
+    fitting = [other for other in others if _runtimes.uses(item, other)]
     return fitting[0] if len(fitting) == 1 else None
 
 

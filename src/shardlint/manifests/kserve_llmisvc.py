@@ -62,7 +62,7 @@ def _base_names(item: Mapping) -> list[str]:
 def _is_base(item: Mapping, document: Document) -> bool:
     """Whether it is a configuration that a service of the same file is based on, and is read with."""
     named = text(item.get("metadata", "name"))
-    return kind(item) == CONFIG and any(named in _base_names(other) for other in objects_of_file(document.source))
+    return kind(item) == CONFIG and any(named in _base_names(other) for other, _ in objects_of_file(document.source))
 
 
 def _bases(item: Mapping, document: Document, library: Library) -> tuple[Mapping, ...]:

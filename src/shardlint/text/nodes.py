@@ -6,6 +6,7 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, KeysView
+from itertools import chain
 from typing import Any
 
 from shardlint.findings import Duplicate, Located, Span, Unknown
@@ -453,15 +454,25 @@ def duplicates_below(node: Node | None) -> list[Duplicate]:
     if node is None:
         return []
     found: list[Duplicate] = []
-    for raw in _walk(node._node, scalars=False):
-        if raw.id == "mapping" and len({key.value for key, _ in raw.value if key.id == "scalar"}) < len(raw.value):
-            mapping = node._page.wrap(raw)
-            found += mapping.duplicates if isinstance(mapping, Mapping) else ()
+    seen: set[int] = set()
+    waiting = [node._node] if node._node.id != "scalar" else []
+    while waiting and len(seen) < WALK_LIMIT:
+        raw = waiting.pop()
+        if id(raw) in seen:
+            continue
+        seen.add(id(raw))
+        parts = raw.value
+        if raw.id == "mapping":
+            if len({key.value for key, _ in parts if key.id == "scalar"}) < len(parts):
+                mapping = node._page.wrap(raw)
+                found += mapping.duplicates if isinstance(mapping, Mapping) else ()
+            parts = chain.from_iterable(parts)
+        waiting += reversed([part for part in parts if part.id != "scalar"])
     return found
 
 
-def _walk(root: Any, *, scalars: bool = True) -> Iterator[Any]:
-    """The nodes of the composer, which cost a third of the wrappers; without scalars a third of that."""
+def _walk(root: Any) -> Iterator[Any]:
+    """The nodes of the composer, which cost a third of the wrappers."""
     seen: set[int] = set()
     waiting = [root]
     while waiting and len(seen) < WALK_LIMIT:
@@ -473,7 +484,7 @@ def _walk(root: Any, *, scalars: bool = True) -> Iterator[Any]:
         if raw.id == "scalar":
             continue
         below = raw.value if raw.id == "sequence" else [node for pair in raw.value for node in pair]
-        waiting += reversed(below if scalars else [node for node in below if node.id != "scalar"])
+        waiting += reversed(below)
 
 
 __all__ = ["MASK", "Duplicate", "Mapping", "Node", "Page", "Scalar", "Sequence", "duplicates_below", "walk"]
