@@ -291,6 +291,22 @@ class TestStreams:
             assert process.stderr.read() == b""
         assert process.returncode == 0
 
+    @pytest.mark.parametrize(("words", "code"), [(("bad.yaml",), 1), (("good.yaml",), 0), (("gone.yaml",), 2)])
+    def test_the_exit_code_is_the_same_where_nobody_reads(self, words: tuple[str, ...], code: int) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "shardlint", "--models", "models.json", *words]
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+        os.close(writer)
+        assert done.returncode == code
+        assert b"Traceback" not in done.stderr
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+    def test_2_where_not_even_the_reason_can_be_written(self) -> None:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([sys.executable, "-m", "shardlint", "gone.yaml"], stderr=full, check=False)
+        assert done.returncode == 2
+
     def test_a_terminal_that_lacks_characters_shows_their_escapes(self) -> None:
         Path("odd.yaml").write_text(FAULTY.replace("own/model", "模型"))
         environ = {**os.environ, "PYTHONIOENCODING": "ascii"}

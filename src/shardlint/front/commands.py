@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shardlint.findings import SEVERITIES, Finding, Problem, Report, Severity, Span
 from shardlint.front.failures import CannotRun
+from shardlint.front.main import put
 from shardlint.front.options import Options, parse
 
 if TYPE_CHECKING:
@@ -379,4 +380,4 @@ def _paint(options: Options) -> bool:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    put(text + "\n")

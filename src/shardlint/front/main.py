@@ -12,6 +12,10 @@ from collections.abc import Sequence
 
 from shardlint._version import __version__
 
+TYPE_CHECKING = False  # typing itself takes longer to import than the version takes to be told
+if TYPE_CHECKING:
+    from typing import TextIO
+
 CLEAN, FOUND, FAILED = 0, 1, 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells expect
 
@@ -27,14 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.disable()  # reading and judging leave no cycles, and looking for some takes a tenth of a run
     try:
         code = _run(words)
-        sys.stdout.flush()
-    except BrokenPipeError:  # `shardlint ... | head`: the reader has what it wanted
-        _silence_standard_output()
+        _flush()
+    except BrokenPipeError:  # of `--help | head`
+        _silence(sys.stdout, sys.__stdout__)
         return CLEAN
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as failure:  # a full disk behind standard output, above all
-        _silence_standard_output()
+        _silence(sys.stdout, sys.__stdout__)
         where = f"{failure.filename}: " if failure.filename else ""
         return _failed(f"{where}{failure.strerror or failure}")
     except Exception:  # the interpreter would leave with 1, which says that something was found
@@ -70,7 +74,11 @@ def _failed(why: str) -> int:
     """Say in one line why the job could not be done; names and settings in it may hold anything."""
     from shardlint.report.plain import plain
 
-    sys.stderr.write(f"shardlint: {plain(why)}\n")
+    try:
+        sys.stderr.write(f"shardlint: {plain(why)}\n")
+        sys.stderr.flush()
+    except OSError:  # nobody reads it; the exit code says the same
+        _silence(sys.stderr, sys.__stderr__)
     return FAILED
 
 
@@ -83,14 +91,27 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 it stays open to the end
 
 
-def _silence_standard_output() -> None:
+def put(text: str) -> None:
+    """Write to standard output. Its reader may have left (`| head`), which changes nothing of what was found."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        _silence(sys.stdout, sys.__stdout__)
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout, sys.__stdout__)
+
+
+def _silence(stream: TextIO, original: TextIO | None) -> None:
     """Point the descriptor at nothing, or the interpreter complains once more when it closes the stream."""
     import os
 
-    if (
-        stream := sys.__stdout__
-    ) is not None and sys.stdout is stream:  # what a caller in Python put in its place is the caller's
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if original is not None and stream is original:  # what a caller in Python put in its place is the caller's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), original.fileno())
 
 
 if __name__ == "__main__":
