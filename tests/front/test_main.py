@@ -282,6 +282,33 @@ def child(*words: str, **more: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "shardlint", *words], stdout=subprocess.PIPE, **more)
 
 
+class TestProgram:
+    """The process that ends with what it has in memory."""
+
+    def run(self, before: str, *words: str) -> subprocess.CompletedProcess[str]:
+        code = f"from shardlint.front.main import program\n{before}\nprogram()"
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    @pytest.mark.parametrize(("words", "code"), [(("bad.yaml",), 1), (("good.yaml",), 0), (("gone.yaml",), 2)])
+    def test_it_says_all_that_main_says(self, words: tuple[str, ...], code: int, run: Run) -> None:
+        done = self.run("", "--models", "models.json", *words)
+        assert (done.returncode, done.stdout, done.stderr) == (code, *run("--models", "models.json", *words)[1:])
+
+    def test_more_than_a_pipe_holds_arrives(self, run: Run) -> None:
+        Path("many.yaml").write_text("---\n".join([FAULTY] * 40))
+        done = self.run("", "inspect", "--format", "json", "many.yaml")
+        assert len(done.stdout) > 2**16
+        assert done.stdout == run("inspect", "--format", "json", "many.yaml")[1]
+
+    def test_what_was_registered_for_the_end_is_done(self) -> None:
+        assert self.run("import atexit; atexit.register(print, 'the end')", "--version").stdout.endswith("the end\n")
+
+    def test_other_threads_are_waited_for(self) -> None:
+        late = "import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()"
+        assert self.run(late, "--version").stdout.endswith("late\n")
+
+
 class TestStreams:
     def test_a_reader_that_leaves_early_is_no_failure(self) -> None:
         with child("rules", stderr=subprocess.PIPE) as process:
