@@ -31,6 +31,12 @@ class _Loader(_BASE):  # type: ignore[misc]
 
     resolve = staticmethod(lru_cache(maxsize=4096)(yaml.resolver.Resolver().resolve))
 
+    def descend_resolver(self, _parent: Any, _index: Any) -> None:
+        """Is called for each node, as the next: no tag hangs on the path to it."""
+
+    def ascend_resolver(self) -> None:
+        pass
+
 
 class _Lenient(yaml.composer.Composer, _Loader):
     """Lets an anchor be set anew, as YAML 1.2 does and the C composer does not."""
