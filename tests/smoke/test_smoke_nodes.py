@@ -63,6 +63,24 @@ def test_two_nodes_hold_together_and_see_what_crosses_them() -> None:
     )
 
 
+def _has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="no loopback of IPv6 here")
+def test_nodes_meet_at_an_address_of_ipv6() -> None:
+    trials = [each._replace(seat=each.seat._replace(host="::1")) for each in _trials()]
+    assert [result.exit_code for result in _run([plan(DENSE, tp=2)] * 2, trials)] == [0, 0]
+
+
+def test_an_address_of_ipv6_is_told_in_brackets() -> None:
+    assert call(Seat(1, 2, "::1", 1), time.monotonic()).startswith(("[::1]:1 refuses", "[::1]:1 cannot be reached"))
+
+
 def test_a_killed_rank_is_the_first_cause_on_every_node() -> None:
     killed = plan(DENSE, Deviation("end", (3,), ("split-mlp", "SIGKILL")), tp=2, pp=2)
     one, two = _run([killed] * 2, _trials())

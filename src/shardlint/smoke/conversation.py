@@ -85,6 +85,11 @@ class Line:
             self.connection.close()
 
 
+def endpoint(host: str, port: int) -> str:
+    """HOST:PORT, as URLs have it: an address of IPv6 is in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def listen_on(host: str, port: int) -> socket.socket:
     """A socket on an address of this host. Raises OSError."""
     family, _kind, _protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -101,7 +106,7 @@ def listen_on(host: str, port: int) -> socket.socket:
 
 def call(seat: Seat, until: float) -> Line | str:
     """The connection to node 0, tried until it answers; else what the last try came to."""
-    where = f"{seat.host}:{seat.port}"
+    where = endpoint(seat.host, seat.port)
     while True:
         try:
             return Line(socket.create_connection((seat.host, seat.port), timeout=CALL_SECONDS))

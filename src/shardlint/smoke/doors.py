@@ -17,7 +17,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
 
-from shardlint.smoke.conversation import listen_on
+from shardlint.smoke.conversation import endpoint, listen_on
 
 CALL_SECONDS = 2.0
 """Within a network a connection takes milliseconds; the kernel asks again after one second."""
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
     @property
     def endpoint(self) -> str:
-        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+        return endpoint(self.address, self.port)
 
 
 class Called(NamedTuple):

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from shardlint.smoke.conversation import BEAT_SECONDS, Line, Message, call
+from shardlint.smoke.conversation import BEAT_SECONDS, Line, Message, call, endpoint
 from shardlint.smoke.doors import Place
 from shardlint.smoke.node import CannotTry, Node, Tell, fingerprint, silent
 from shardlint.smoke.plan import Plan
@@ -29,7 +29,7 @@ class Guest(Node):
     def _outcome(self) -> SmokeResult:
         if self._ranks_wanted:
             self._start_process()
-        self.tell(f"calling node 0 at {self.seat.host}:{self.seat.port}")
+        self.tell(f"calling node 0 at {endpoint(self.seat.host, self.seat.port)}")
         found = call(self.seat, self._limit)
         if isinstance(found, str):
             raise CannotTry(f"node {self.seat.node} did not meet node 0 in {self.trial.deadline_seconds:g} s: {found}")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from shardlint.smoke.conversation import Line, Message, listen_on
+from shardlint.smoke.conversation import Line, Message, endpoint, listen_on
 from shardlint.smoke.crossing import crossings
 from shardlint.smoke.doors import Called, Place, seconds_for
 from shardlint.smoke.job import ON_ONE_GPU
@@ -89,7 +89,8 @@ class Judge(Node):
         """Wait for all nodes."""
         wanted = set(range(1, self.seat.nodes))
         if wanted:
-            self.tell(f"waiting for {len(wanted)} more of {self.seat.nodes} nodes at {self.seat.host}:{self.seat.port}")
+            where = endpoint(self.seat.host, self.seat.port)
+            self.tell(f"waiting for {len(wanted)} more of {self.seat.nodes} nodes at {where}")
         while wanted - self.lines.keys():
             if not self._listen(self._limit):
                 missing = sorted(wanted - self.lines.keys())
@@ -175,7 +176,7 @@ class Judge(Node):
         where, descriptor = f"file://{self.folder}/store", -1
         if store is not None:
             host, port = store.getsockname()[:2]
-            where, descriptor = f"tcp://{host}:{port}/{secrets.token_hex(8)}", store.fileno()
+            where, descriptor = f"tcp://{endpoint(host, port)}/{secrets.token_hex(8)}", store.fileno()
             self.progress.hosts = {rank: self._name(node) for node in self._nodes() for rank in self._ranks(node)}
         self._choose(backend)
         for line in self.lines.values():
@@ -293,7 +294,7 @@ class Judge(Node):
         try:
             return self._open.enter_context(listen_on(self.seat.host, port))
         except OSError as failure:
-            where = f"{self.seat.host}:{port}"
+            where = endpoint(self.seat.host, port)
             raise CannotTry(f"node 0 cannot listen on {where}: {failure.strerror or failure}") from failure
 
     def _nodes(self) -> range:
