@@ -208,3 +208,50 @@ def test_shardlint_finds_nothing_wrong_with_what_it_emits(
 def test_what_cannot_be_emitted_ends_with_2(kind: str, file: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["smoke", file, "--models", "models.json", "--emit", kind]) == 2
     assert capsys.readouterr().err.startswith(f"shardlint: --emit {kind}: {why}")
+
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: hub}\nstringData: {token: hf_hidden}\n"
+
+
+def _indented(text: str) -> str:
+    return "- " + text.rstrip("\n").replace("\n", "\n  ") + "\n"
+
+
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: door}  # the one\n"
+LIST = "apiVersion: v1\nkind: List\nitems:\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# token: hf_hidden\n{SECRET}---\n{ONE_POD}---\n{SERVICE}",
+        f"{ONE_POD}---\n# token: hf_hidden\n{SECRET}# hf_hidden\n---\n{SERVICE}",
+        f"{ONE_POD}---\n{SERVICE}---\n{SECRET}",
+        f"{ONE_POD}---\n{SERVICE}...\n---\n{SECRET}...\n",
+        f"{ONE_POD}---\n---\n{SERVICE}---\n{{'kind': 'Secret', stringData: {{token: hf_hidden}}}}",
+        LIST + _indented(SECRET) + "# hf_hidden\n" + _indented(ONE_POD) + _indented(SERVICE),
+        LIST + _indented(SERVICE) + _indented(ONE_POD) + _indented(SECRET),
+        f"{LIST}{_indented(LIST + _indented(SECRET))}---\n{ONE_POD}---\n{SERVICE}",
+        json.dumps(
+            {"kind": "List", "items": [yaml.safe_load(each) for each in (ONE_POD, SECRET, SERVICE)]}, indent=1
+        ).replace("door", "door # the one"),
+    ],
+)
+def test_no_secret_is_published_and_the_deployment_is_read_as_before(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("with.yaml").write_text(text)
+    (config, _job), _ = _emitted(capsys, "job", "with.yaml")
+    published = config["data"]["manifest.yaml"]
+    assert "hf_hidden" not in Path("out.yaml").read_text()
+    assert "# the one" in published
+    Path("again.yaml").write_text(published)
+    (again, _job), _ = _emitted(capsys, "job", "again.yaml")
+    assert again == config
+
+
+def test_what_needs_a_part_of_a_secret_is_not_emitted(capsys: pytest.CaptureFixture[str]) -> None:
+    secret = _indented(SECRET.replace("{name: hub}", "&meta {name: hub}"))
+    Path("with.yaml").write_text(LIST + secret + _indented(ONE_POD.replace("{name: chat}", "*meta")))
+    assert main(["smoke", "with.yaml", "--models", "models.json", "--emit", "job"]) == 2
+    assert capsys.readouterr().err.startswith("shardlint: --emit job: ")

@@ -1,7 +1,7 @@
 """The manifest that runs the smoke test where the server will run: its image, GPUs, nodes, network, shared memory.
 
-Nothing is applied. What is emitted carries the manifest that was read, and the numbers of its model, in a ConfigMap, so
-that every pod tries the same plan.
+Nothing is applied. What is emitted carries the manifest that was read, its Secrets left out, and the numbers of its
+model, in a ConfigMap, so that every pod tries the same plan.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import yaml
 
 from shardlint.smoke.job import PORT
 from shardlint.smoke.ray_process import PHASES
+from shardlint.smoke.without_secrets import without_secrets
 
 Kind = Literal["job", "jobset", "lws-init", "rayjob"]
 KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
@@ -47,6 +48,9 @@ OF_POD = (
 )
 """What decides on which machine and in which surroundings a pod runs."""
 OF_CONTAINER = ("image", "imagePullPolicy", "env", "envFrom", "resources", "volumeMounts", "securityContext")
+
+
+NO_YAML = "the manifest is no plain YAML: render it first, and emit from what is rendered"
 
 
 class NotEmitted(ValueError):
@@ -148,7 +152,7 @@ def _containers(text: str, line: int) -> Iterator[tuple[dict[str, Any], dict[str
                 for spec, container in _pods(root, line):
                     yield _data(root), _data(spec), _data(container)
     except yaml.YAMLError as failure:
-        raise NotEmitted("the manifest is no plain YAML: render it first, and emit from what is rendered") from failure
+        raise NotEmitted(NO_YAML) from failure
 
 
 def _pods(node: yaml.Node, line: int) -> Iterator[tuple[yaml.Node, yaml.Node]]:
@@ -284,7 +288,11 @@ def _words_of_node(served: Served, node: str, master: str) -> list[str]:
 
 
 def _config_map(served: Served, pod: _Pod) -> dict[str, Any]:
-    data = {"manifest.yaml": served.manifest, "models.json": json.dumps(served.models, indent=1)}
+    try:
+        manifest = without_secrets(served.manifest)
+    except yaml.YAMLError as failure:
+        raise NotEmitted(NO_YAML) from failure
+    data = {"manifest.yaml": manifest, "models.json": json.dumps(served.models, indent=1)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": pod.metadata, "data": data}
 
 
