@@ -255,3 +255,44 @@ def test_what_needs_a_part_of_a_secret_is_not_emitted(capsys: pytest.CaptureFixt
     Path("with.yaml").write_text(LIST + secret + _indented(ONE_POD.replace("{name: chat}", "*meta")))
     assert main(["smoke", "with.yaml", "--models", "models.json", "--emit", "job"]) == 2
     assert capsys.readouterr().err.startswith("shardlint: --emit job: ")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "1e3",
+            "12e5",
+            "-1E+3",
+            "0o17",
+            "0x1F",
+            "0b1",
+            "1_000",
+            "1:30",
+            "010",
+            "+7",
+            ".5",
+            "5.",
+            ".inf",
+            "-.Inf",
+            ".NaN",
+        ),
+        *("y", "N", "yes", "No", "on", "OFF", "true", "False", "null", "~", "2024-01-01", "2024-01-01T00:00:00Z"),
+    ],
+)
+def test_a_text_that_some_reader_of_yaml_takes_for_something_else_is_quoted(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = f'        env: [{{name: SAID, value: "{value}"}}]\n        resources:'
+    Path("quoted.yaml").write_text(ONE_POD.replace("        resources:", env))
+    (_config, job), _ = _emitted(capsys, "job", "quoted.yaml")
+    assert {"name": "SAID", "value": value} in job["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert f"value: '{value}'" in Path("out.yaml").read_text()
+
+
+def test_words_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    _emitted(capsys, "job", "chat.yaml")
+    text = Path("out.yaml").read_text()
+    assert "- -m\n" in text
+    assert "- --models\n" in text
+    assert "image: vllm/vllm-openai:v0.33.0\n" in text

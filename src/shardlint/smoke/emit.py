@@ -7,12 +7,14 @@ model, in a ConfigMap, so that every pod tries the same plan.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import yaml
 
+from shardlint.findings.patterns import Pattern
 from shardlint.smoke.job import PORT
 from shardlint.smoke.ray_process import PHASES
 from shardlint.smoke.without_secrets import without_secrets
@@ -50,6 +52,8 @@ OF_POD = (
 OF_CONTAINER = ("image", "imagePullPolicy", "env", "envFrom", "resources", "volumeMounts", "securityContext")
 
 
+NO_TEXT = Pattern(r"[-+]?\.?\d[\w.:+-]*|[-+]?\.(inf|nan)|y|yes|n|no|true|false|on|off|null|~|", re.IGNORECASE)
+"""What numbers, dates, truths and nothing are written as in YAML 1.1, 1.2 or its readers."""
 NO_YAML = "the manifest is no plain YAML: render it first, and emit from what is rendered"
 
 
@@ -301,14 +305,16 @@ def _count(count: int, noun: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines stand as they are, and nothing is an alias of something before it."""
+    """Texts of several lines stand as they are, nothing is an alias of something before it, and what any version of
+    YAML takes for something else than a text is quoted."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = "|" if "\n" in text else "'" if NO_TEXT.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text)
