@@ -148,7 +148,18 @@ def test_the_help_of_level_says_how_often_is_timed(capsys: pytest.CaptureFixture
     assert "130 interrupted" in said
 
 
-def test_an_interrupted_run_says_so_and_leaves_nothing(folder: Path, room: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "code", "said_of_it"),
+    [
+        ([signal.SIGINT], 130, "interrupted"),
+        ([signal.SIGINT] * 5, 130, "interrupted"),
+        ([signal.SIGTERM], 143, "interrupted by SIGTERM"),
+        ([signal.SIGHUP, signal.SIGTERM], 129, "interrupted by SIGHUP"),
+    ],
+)
+def test_an_interrupted_run_says_so_and_leaves_nothing(
+    sent: list[signal.Signals], code: int, said_of_it: str, folder: Path, room: Path
+) -> None:
     (folder / "torch.py").write_text("import time; time.sleep(600)")
     there = os.environ | {"PYTHONPATH": str(folder), "TMPDIR": str(room)}
     command = [sys.executable, "-m", "shardlint", "smoke", "one.yaml", "--models", "models.json"]
@@ -156,9 +167,14 @@ def test_an_interrupted_run_says_so_and_leaves_nothing(folder: Path, room: Path)
         end = time.monotonic() + 30
         while not processes_of(room) and time.monotonic() < end:
             time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
+        for each in sent:
+            running.send_signal(each)
+            time.sleep(0.05)
         _out, said = running.communicate(timeout=30)
-    assert (running.returncode, said) == (130, "shardlint: interrupted: the ranks are ended, and nothing is proven\n")
+    assert (running.returncode, said) == (
+        code,
+        f"shardlint: {said_of_it}: the ranks are ended, and nothing is proven\n",
+    )
 
 
 def test_replicas_beyond_the_devices_are_left_out_and_that_is_said(

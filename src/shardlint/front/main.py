@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 CLEAN, FOUND, FAILED = 0, 1, 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells expect
+SIGNALLED, SIGINT = 128, 2  # the sum of which shells expect where Ctrl-C has ended a program
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # of `--help | head`
         _silence(sys.stdout, sys.__stdout__)
         return CLEAN
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as by:
+        return SIGNALLED + getattr(by, "signal", SIGINT)
     except OSError as failure:  # a full disk behind standard output, above all
         _silence(sys.stdout, sys.__stdout__)
         where = f"{failure.filename}: " if failure.filename else ""
@@ -88,7 +88,12 @@ def _run(words: list[str]) -> int:
 
 
 def _failed(why: str) -> int:
-    """Say in one line why the job could not be done; names and settings in it may hold anything."""
+    complain(why)
+    return FAILED
+
+
+def complain(why: str) -> None:
+    """One line on standard error; names and settings in it may hold anything."""
     from shardlint.report.plain import plain
 
     try:
@@ -96,7 +101,6 @@ def _failed(why: str) -> int:
         sys.stderr.flush()
     except OSError:  # nobody reads it; the exit code says the same
         _silence(sys.stderr, sys.__stderr__)
-    return FAILED
 
 
 def _open_closed_streams() -> None:

@@ -64,7 +64,7 @@ exit codes: 0 done; 2 the job could not be done
 """
 
 SMOKE_EXIT_CODES = """\
-exit codes: 0 every claim held; 1 one did not; 2 it could not be tried; 130 interrupted
+exit codes: 0 every claim held; 1 one did not; 2 it could not be tried; 130 interrupted (128 + the signal)
 """
 
 

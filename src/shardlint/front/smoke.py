@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,9 @@ from shardlint.check.facts import DeploymentFacts
 from shardlint.check.layouts import layout_of
 from shardlint.deployment import Deployment
 from shardlint.findings import Located, Unknown
+from shardlint.front import signals
 from shardlint.front.failures import CannotRun
+from shardlint.front.main import complain
 from shardlint.front.options import Options
 from shardlint.layout import Layout
 from shardlint.layout.dtypes import model_element_bytes
@@ -49,13 +52,15 @@ def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     earlier = _earlier(options.compare)
     tell = _tell if sys.stderr.isatty() else node.silent
     try:
-        if options.launch == "ray":
-            seat, result = Seat(), _run_in_ray(facts, options, tell)
-        else:
-            asked = asked_for(facts, options)
-            seat, result = asked.trial.seat, smoke.run(asked.plan, asked.trial, tell)
-    except KeyboardInterrupt:
-        sys.stderr.write("shardlint: interrupted: the ranks are ended, and nothing is proven\n")
+        with signals.raised():
+            if options.launch == "ray":
+                seat, result = Seat(), _run_in_ray(facts, options, tell)
+            else:
+                asked = asked_for(facts, options)
+                seat, result = asked.trial.seat, smoke.run(asked.plan, asked.trial, tell)
+    except signals.Signalled as by:
+        how = "interrupted" if by.signal == signal.SIGINT else f"interrupted by {by.signal.name}"
+        complain(f"{how}: the ranks are ended, and nothing is proven")
         raise
     if options.format == "json":
         return result.exit_code, json.dumps(report.json_data(result, name, earlier), indent=2, ensure_ascii=False)
