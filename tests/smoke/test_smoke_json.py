@@ -14,6 +14,7 @@ from smoke_plans import DENSE, EXPERTS, plan
 from shardlint.front.main import main
 from shardlint.smoke import Claim, SmokeResult
 from shardlint.smoke.claims import expected
+from shardlint.smoke.comparison import is_report
 from shardlint.smoke.exchanges import Exchange, Mode, Timing, bus_factor, exchanges
 from shardlint.smoke.links import link_observations
 from shardlint.smoke.observations import Observation
@@ -264,15 +265,60 @@ def test_json_has_the_comparison_and_none_where_nobody_asks() -> None:
         ("ok    membership", "no report of an earlier run"),
         ("[1]", "no report of an earlier run"),
         ('{"schema": 1, "timings": [{}], "hosts": 3, "plan": {}}', "no report of an earlier run"),
+        ('{"schema": 1, "timings": []}', "no report of an earlier run"),
+        ('{"schema": 1, "plan": ' + "[" * 100_000 + "]" * 100_000 + "}", "no report of an earlier run"),
     ],
 )
 def test_a_file_that_is_no_earlier_run_is_refused(
     written: str | None, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "serve.sh").write_text("vllm serve org/one -tp 2\n")
-    (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
     if written is not None:
         (tmp_path / "old.json").write_text(written)
+    _is_refused(tmp_path, why, capsys)
+
+
+def _is_refused(tmp_path: Path, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve org/one -tp 2\n")
+    (tmp_path / "models.json").write_text(json.dumps({"org/one": DENSE}))
     words = ["smoke", str(tmp_path / "serve.sh"), "--models", str(tmp_path / "models.json")]
     assert main([*words, "--compare", str(tmp_path / "old.json")]) == 2
     assert capsys.readouterr().err.startswith(f"shardlint: --compare {tmp_path / 'old.json'}: {why}")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("hosts",), None),
+        (("hosts", 0), {}),
+        (("hosts", 0, "node"), []),
+        (("hosts", 0, "environment"), ["A"]),
+        (("environment",), None),
+        (("plan",), {}),
+        (("plan", "sizes"), [1]),
+        (("plan", "sizes", "more"), json.loads("[" * 50 + "]" * 50)),
+        (("timings", 0), {}),
+        (("timings", 0, "median_us"), 0),
+        (("timings", 0, "median_us"), "x"),
+        (("timings", 0, "median_us"), float("nan")),
+        (("timings", 0, "median_us"), 10**400),
+        (("proven",), 3),
+    ],
+)
+def test_a_report_with_something_else_in_a_place_is_refused_before_the_ranks_run(
+    place: tuple[Any, ...], value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = json.loads(json.dumps(json_data(_result())))
+    assert is_report(data)
+    within = data
+    for key in place[:-1]:
+        within = within[key]
+    within[place[-1]] = value
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    _is_refused(tmp_path, "no report of an earlier run", capsys)
+
+
+def test_settings_that_are_no_texts_are_compared_as_texts() -> None:
+    before = json.loads(json.dumps(json_data(_result())))
+    before["hosts"][0]["environment"] = {"NCCL_ALGO": ["Ring"]}
+    assert is_report(before)
+    assert "since the earlier run, NCCL_ALGO of a: ['Ring'], now Ring\n" in text(_result(), before=before)

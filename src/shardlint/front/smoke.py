@@ -270,7 +270,7 @@ def _earlier(path: str | None) -> dict[str, Any] | None:
             data = json.load(file)
     except OSError as failure:
         raise CannotRun(f"--compare {path}: {failure.strerror or failure}") from failure
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or JSON that goes deeper than any report
         data = None
     if not isinstance(data, dict) or data.get("schema") != report.SCHEMA or not is_report(data):
         raise CannotRun(f"--compare {path}: no report of an earlier run (`shardlint smoke --format json` writes one)")

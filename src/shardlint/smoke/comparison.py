@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from statistics import median
-from typing import Any
+from types import NoneType
+from typing import Any, TypeGuard
 
 from shardlint.smoke.claims import CLAIMS
 
@@ -24,8 +25,15 @@ OF_A_HOST = {
     "locked_memory": "the limit of locked memory",
 }
 """What of a host is compared, in words; free memory and names of pods are others each time."""
-SETTINGS = ("environment", "nccl_settings")
-
+SETTINGS = {"environment": dict, "nccl_settings": dict}
+NO_SETTINGS: Data = {name: {} for name in SETTINGS}
+OF_AN_EXCHANGE = ("phase", "kind", "operation", "purpose", "mode", "planned_bytes", "bytes", "tokens", "group")
+"""What tells an exchange from others, what is said of it first; its group comes last."""
+OF_A_TIMING: Mapping[str, Any] = dict.fromkeys(OF_AN_EXCHANGE, object) | {"median_us": (int, float)}
+MOST_US = 1e15
+"""30 years: what no exchange takes."""
+DEEPEST = 30
+"""Levels of JSON within each other; a report has a few."""
 
 SAID = 5
 """How much of what tells an exchange from others is said of it."""
@@ -37,11 +45,25 @@ Change = tuple[str, str, str]
 
 
 def is_report(data: object) -> bool:
-    """Whether all that is compared can be read in it."""
-    try:
-        return isinstance(data, dict) and not [*other_plan(data, data), *changes(data, data)]
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return False
+    """Whether all that is compared can be read in it: known before the ranks run, and not when they have run."""
+    return (
+        _is_shallow(data, DEEPEST)
+        and _has(data, plan=dict, environment=dict, hosts=list, timings=list, proven=list, failed=list)
+        and _has(data, not_reached=list, deployment=(str, NoneType), shardlint=str)
+        and _has(data["plan"], sizes=dict)
+        and _has(data["environment"], backend=(str, NoneType))
+        and all(_has(host, node=int) and _has({**NO_SETTINGS, **host}, **SETTINGS) for host in data["hosts"])
+        and all(_has(timing, **OF_A_TIMING) and 0 < timing["median_us"] < MOST_US for timing in data["timings"])
+    )
+
+
+def _has(data: Any, **fields: type | tuple[type, ...]) -> TypeGuard[dict[str, Any]]:
+    return isinstance(data, dict) and all(name in data and isinstance(data[name], of) for name, of in fields.items())
+
+
+def _is_shallow(data: object, levels: int) -> bool:
+    within = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in within)
 
 
 def other_plan(before: Data, now: Data) -> Iterator[Change]:
@@ -113,7 +135,7 @@ def _of_one_host(before: Data, now: Data) -> Iterator[Change]:
         old, new = before.get(settings, now[settings]), now[settings]
         for name in sorted(old.keys() | new.keys()):
             if old.get(name) != new.get(name):
-                yield name, old.get(name, "unset"), new.get(name, "unset")
+                yield name, str(old.get(name, "unset")), str(new.get(name, "unset"))
 
 
 def _in_words(value: Any) -> str:
@@ -149,6 +171,4 @@ def _speeds(before: list[Data], now: list[Data]) -> dict[tuple[str, ...], tuple[
 
 
 def _key(timing: Data) -> tuple[str, ...]:
-    """What tells an exchange from others, what is said of it first; its group comes last."""
-    names = ("phase", "kind", "operation", "purpose", "mode", "planned_bytes", "bytes", "tokens", "group")
-    return tuple(str(timing[name]) for name in names)
+    return tuple(str(timing[name]) for name in OF_AN_EXCHANGE)
