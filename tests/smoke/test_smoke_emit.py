@@ -296,3 +296,98 @@ def test_words_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert "- -m\n" in text
     assert "- --models\n" in text
     assert "image: vllm/vllm-openai:v0.33.0\n" in text
+
+
+LABEL = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+@pytest.mark.parametrize(
+    ("name", "emitted"),
+    [
+        ("chat", "chat-smoke"),
+        ("my.chat", "my-chat-smoke"),
+        ("8b-chat", "server-8b-chat-smoke"),
+        (f"{'a' * 39}.b", f"{'a' * 39}-smoke"),
+        ("a" * 250, f"{'a' * 40}-smoke"),
+        ("My_Chat-", "my-chat-smoke"),
+    ],
+)
+def test_names_are_labels_with_room_for_what_is_hung_on_to_them(
+    name: str, emitted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("named.yaml").write_text(ONE_POD.replace("name: chat", f"name: {name}"))
+    (config, job), _ = _emitted(capsys, "job", "named.yaml")
+    assert config["metadata"]["name"] == job["metadata"]["name"] == emitted
+    assert LABEL.fullmatch(emitted)
+    assert len(f"{emitted}-nodes-0-0") <= 63
+
+
+@pytest.mark.parametrize("place", ["name: chat", "image: vllm/vllm-openai:v0.33.0"])
+def test_a_template_in_quotes_is_not_emitted(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    key = place.partition(":")[0]
+    Path("template.yaml").write_text(ONE_POD.replace(place, f'{key}: "{{{{ .Release.Name }}}}"', 1))
+    assert main(["smoke", "template.yaml", "--models", "models.json", "--emit", "job"]) == 2
+    assert capsys.readouterr().err.startswith("shardlint: ")
+
+
+@pytest.mark.parametrize(
+    ("place", "empty"),
+    [
+        ("metadata: {name: chat}", "metadata:"),
+        ("volumes: [{name: shm, emptyDir: {medium: Memory}}]", "volumes:"),
+        ("volumes: [{name: shm, emptyDir: {medium: Memory}}]", "volumes: [null]"),
+        ("volumeMounts: [{name: shm, mountPath: /dev/shm}]", "volumeMounts:"),
+        ("volumeMounts: [{name: shm, mountPath: /dev/shm}]", "volumeMounts: {}"),
+        ("      containers:", "      affinity:\n      initContainers:\n      containers:"),
+    ],
+)
+def test_what_is_empty_is_as_if_it_were_not_there(place: str, empty: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place in ONE_POD
+    Path("empty.yaml").write_text(ONE_POD.replace(place, empty))
+    (_config, job), _ = _emitted(capsys, "job", "empty.yaml")
+    pod = job["spec"]["template"]["spec"]
+    assert pod["volumes"][-1]["configMap"] == {"name": job["metadata"]["name"]}
+    assert None not in [*pod.values(), *pod["containers"][0].values(), *pod["volumes"]]
+
+
+def test_init_containers_and_volumes_of_an_lws_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    text = LWS.replace("POLICY", "LeaderCreated").replace("        hostIPC: true", "        initContainers:")
+    Path("empty.yaml").write_text(re.sub("volumes: .*", "volumes:", text))
+    (_config, lws), _ = _emitted(capsys, "lws-init", "empty.yaml")
+    pod = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
+    assert [volume["name"] for volume in pod["volumes"]] == ["shardlint"]
+    assert [container["name"] for container in pod["initContainers"]] == ["try-layout"]
+
+
+def test_a_volume_that_a_stateful_set_claims_is_empty_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ONE_POD.replace("kind: Deployment", "kind: StatefulSet")
+    text = text.replace("[{name: shm, mountPath: /dev/shm}]", "[{name: weights, mountPath: /models}]")
+    Path("set.yaml").write_text(text + "  volumeClaimTemplates: [{metadata: {name: weights}}]\n")
+    (_config, job), warnings = _emitted(capsys, "job", "set.yaml")
+    assert warnings == "shardlint: warning: not among the volumes of the pod, so empty here: weights\n"
+    volumes = job["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "weights", "emptyDir": {}} in volumes
+
+
+@pytest.mark.parametrize("kind", ["job", "jobset", "rayjob", "lws-init"])
+def test_names_and_folders_that_the_pod_has_are_not_taken_again(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = LWS.replace("POLICY", "LeaderCreated").replace("/dev/shm", "/shardlint/cache").replace("shm", "shardlint")
+    init = "        initContainers: [{name: try-layout, image: busybox}]"
+    Path("own.yaml").write_text(text.replace("        hostIPC: true", init))
+    emitted, _ = _emitted(capsys, kind, "own.yaml")
+    text = Path("out.yaml").read_text()
+    assert "mountPath: /shardlint-2\n" in text
+    assert "/shardlint-2/manifest.yaml" in text
+    assert "/shardlint/manifest.yaml" not in text
+    for pod in _pods(emitted):
+        for things in (pod["volumes"], pod.get("initContainers", [])):
+            names = [each["name"] for each in things]
+            assert len(names) == len(set(names))
+        assert {"name": "shardlint-2", "configMap": {"name": "big-smoke"}} in pod["volumes"]
+
+
+def _pods(data: Any) -> list[dict[str, Any]]:
+    if isinstance(data, dict) and "containers" in data:
+        return [data]
+    within = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return [pod for each in within for pod in _pods(each)]

@@ -6,10 +6,11 @@ model, in a ConfigMap, so that every pod tries the same plan.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import yaml
@@ -22,7 +23,8 @@ from shardlint.smoke.without_secrets import without_secrets
 Kind = Literal["job", "jobset", "lws-init", "rayjob"]
 KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
 
-FOLDER = "/shardlint"
+OWN = "shardlint"
+"""The folder and the volume of the ConfigMap, unless the pod has such ones."""
 START_SECONDS = 1800
 """For pods to be placed, images to be pulled and names to appear, beside the run's own deadlines.
 
@@ -54,6 +56,7 @@ OF_CONTAINER = ("image", "imagePullPolicy", "env", "envFrom", "resources", "volu
 
 NO_TEXT = Pattern(r"[-+]?\.?\d[\w.:+-]*|[-+]?\.(inf|nan)|y|yes|n|no|true|false|on|off|null|~|", re.IGNORECASE)
 """What numbers, dates, truths and nothing are written as in YAML 1.1, 1.2 or its readers."""
+NO_LABEL = Pattern("[^a-z0-9-]+")
 NO_YAML = "the manifest is no plain YAML: render it first, and emit from what is rendered"
 
 
@@ -109,42 +112,66 @@ class _Pod(NamedTuple):
     @classmethod
     def of(cls, served: Served, image: str | None) -> _Pod:
         for document, spec, container in _containers(served.manifest, served.line):
+            metadata = _mapping(document.get("metadata"))
+            taken_over = (metadata.get("name"), metadata.get("namespace"), image or container.get("image"))
+            if any("{{" in str(each) for each in taken_over):
+                raise NotEmitted(NO_YAML)  # a template in quotes
             return cls(document, spec, container, image)
         raise NotEmitted(f"{served.name} stands in no pod of Kubernetes whose image and nodes could be taken over")
 
     @property
     def name(self) -> str:
-        """Of what is emitted; as long as names of pods may be."""
-        return f"{self.document.get('metadata', {}).get('name', 'server')}"[:40].rstrip("-") + "-smoke"
+        """Of what is emitted: a label of DNS (RFC 1035), with room for what is hung on to it, such as `-nodes-0-0`."""
+        own = NO_LABEL.sub("-", str(_mapping(self.document.get("metadata")).get("name", "server")).lower()).strip("-")
+        own = own if own[:1].isalpha() else f"server-{own}"
+        return own[:40].rstrip("-") + "-smoke"
 
     @property
     def metadata(self) -> dict[str, Any]:
-        namespace = self.document.get("metadata", {}).get("namespace")
+        namespace = _mapping(self.document.get("metadata")).get("namespace")
         return {"name": self.name, **({"namespace": namespace} if namespace else {})}
 
     def trying(self, words: list[str], name: str = "smoke") -> dict[str, Any]:
         """The container that runs the test in the place of the server."""
         kept = {key: self.container[key] for key in OF_CONTAINER if key in self.container}
-        mounts = [*kept.get("volumeMounts", ()), {"name": "shardlint", "mountPath": FOLDER, "readOnly": True}]
+        own = {"name": self.volume["name"], "mountPath": self.folder, "readOnly": True}
+        mounts = [*_mappings(kept.get("volumeMounts")), own]
         image = {"image": self.image} if self.image else {}
         return {"name": name, **kept, **image, "command": ["python3", "-m", "shardlint"], "args": words} | {
             "volumeMounts": mounts,
             "terminationMessagePolicy": "FallbackToLogsOnError",
         }
 
-    def volumes(self) -> list[dict[str, Any]]:
-        return [*self.spec.get("volumes", ()), {"name": "shardlint", "configMap": {"name": self.name}}]
+    @property
+    def folder(self) -> str:
+        """Where the ConfigMap is mounted."""
+        return "/" + _free(OWN, [path.strip("/").partition("/")[0] for path in _said(self.document, "mountPath")])
 
-    def pod(self, container: dict[str, Any], apart: bool) -> dict[str, Any]:
+    @property
+    def volume(self) -> dict[str, Any]:
+        return {"name": _free(OWN, [*_said(self.document, "name")]), "configMap": {"name": self.name}}
+
+    @property
+    def claimed(self) -> list[str]:
+        """The volumes that are no part of the pod: a StatefulSet claims them for each of its own."""
+        there = [volume.get("name") for volume in _mappings(self.spec.get("volumes"))]
+        mounted = [mount.get("name") for mount in _mappings(self.container.get("volumeMounts"))]
+        return [str(name) for name in dict.fromkeys(mounted) if name and name not in there]
+
+    def pod(self, container: dict[str, Any], apart: bool, warnings: list[str]) -> dict[str, Any]:
         """A pod in the same surroundings; those of several nodes on machines of their own."""
-        kept = {key: self.spec[key] for key in OF_POD if key in self.spec} | {"volumes": self.volumes()}
+        if self.claimed:
+            warnings.append(f"not among the volumes of the pod, so empty here: {', '.join(self.claimed)}")
+        empty = [{"name": name, "emptyDir": {}} for name in self.claimed]
+        volumes = [*_mappings(self.spec.get("volumes")), *empty, self.volume]
+        kept = {key: self.spec[key] for key in OF_POD if key in self.spec} | {"volumes": volumes}
         labels = {"app": self.name}
         if apart:
             rule = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
-            affinity = dict(kept.get("affinity") or {})
-            others = dict(affinity.get("podAntiAffinity") or {})
-            affinity["podAntiAffinity"] = {**others, REQUIRED: [*others.get(REQUIRED, ()), rule]}
-            kept["affinity"] = affinity
+            affinity = _mapping(kept.get("affinity"))
+            others = _mapping(affinity.get("podAntiAffinity"))
+            rules = [*_mappings(others.get(REQUIRED)), rule]
+            kept["affinity"] = {**affinity, "podAntiAffinity": {**others, REQUIRED: rules}}
         return {"metadata": {"labels": labels}, "spec": {**kept, "restartPolicy": "Never", "containers": [container]}}
 
 
@@ -179,11 +206,40 @@ def _covers(node: yaml.Node, line: int) -> bool:
 
 def _data(node: yaml.Node) -> dict[str, Any]:
     loader = yaml.SafeLoader("")
-    data = loader.construct_document(node)
-    return data if isinstance(data, dict) else {}
+    return _mapping(_without_null(loader.construct_document(node)))
 
 
-def _job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
+def _without_null(value: Any) -> Any:
+    """What is null is, to Kubernetes, as if it were not there."""
+    if isinstance(value, dict):
+        return {key: _without_null(each) for key, each in value.items() if each is not None}
+    return [_without_null(each) for each in value if each is not None] if isinstance(value, list) else value
+
+
+def _said(data: Any, key: str) -> Iterator[str]:
+    """All that is said under a key, at any depth."""
+    if isinstance(data, dict):
+        yield from [str(data[key])] if key in data else []
+    for within in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _said(within, key)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, or the first of those with a number that nothing else has."""
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(each for each in names if each not in taken)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list such as `volumes`."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _job(served: Served, pod: _Pod, warnings: list[str]) -> Iterator[dict[str, Any]]:
     yield _config_map(served, pod)
     if served.nodes > 1:
         yield {
@@ -192,15 +248,15 @@ def _job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, 
             "metadata": pod.metadata,
             "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": pod.name}},
         }
-    spec = _job_spec(served, pod, f"{pod.name}-0.{pod.name}")
+    spec = _job_spec(served, pod, f"{pod.name}-0.{pod.name}", warnings)
     if served.nodes > 1:
         spec["template"]["spec"]["subdomain"] = pod.name
     yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": pod.metadata, "spec": spec}
 
 
-def _job_set(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
+def _job_set(served: Served, pod: _Pod, warnings: list[str]) -> Iterator[dict[str, Any]]:
     yield _config_map(served, pod)
-    spec = _job_spec(served, pod, f"{pod.name}-nodes-0-0.{pod.name}")
+    spec = _job_spec(served, pod, f"{pod.name}-nodes-0-0.{pod.name}", warnings)
     kept = spec.pop("ttlSecondsAfterFinished")
     yield {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -215,8 +271,8 @@ def _job_set(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[s
     }
 
 
-def _job_spec(served: Served, pod: _Pod, master: str) -> dict[str, Any]:
-    words = _words_of_node(served, "$(JOB_COMPLETION_INDEX)", master)
+def _job_spec(served: Served, pod: _Pod, master: str, warnings: list[str]) -> dict[str, Any]:
+    words = _words_of_node(served, pod, "$(JOB_COMPLETION_INDEX)", master)
     return {
         "completions": served.nodes,
         "parallelism": served.nodes,
@@ -224,7 +280,7 @@ def _job_spec(served: Served, pod: _Pod, master: str) -> dict[str, Any]:
         "backoffLimit": 0,
         "activeDeadlineSeconds": int(START_SECONDS + 2 * served.deadline_seconds),
         "ttlSecondsAfterFinished": KEPT_SECONDS,
-        "template": pod.pod(pod.trying(words), apart=served.nodes > 1),
+        "template": pod.pod(pod.trying(words), served.nodes > 1, warnings),
     }
 
 
@@ -240,27 +296,29 @@ def _lws_init(served: Served, pod: _Pod, warnings: list[str]) -> Iterator[dict[s
     changed = json.loads(json.dumps(pod.document, default=str))
     changed["spec"]["startupPolicy"] = "LeaderCreated"
     template = changed["spec"]["leaderWorkerTemplate"]
+    words = _words_of_node(served, pod, "$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)")
+    name = _free("try-layout", [*_said(changed, "name")])
     for role in ("leaderTemplate", "workerTemplate"):
         if role in template:
             spec = template[role].setdefault("spec", {})
-            words = _words_of_node(served, "$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)")
-            spec["initContainers"] = [*spec.get("initContainers", ()), _of_role(spec, pod).trying(words, "try-layout")]
-            spec["volumes"] = [*spec.get("volumes", ()), {"name": "shardlint", "configMap": {"name": pod.name}}]
+            before = _mappings(spec.get("initContainers"))
+            spec["initContainers"] = [*before, _of_role(spec, pod).trying(words, name)]
+            spec["volumes"] = [*_mappings(spec.get("volumes")), pod.volume]
     yield changed
 
 
 def _of_role(spec: dict[str, Any], pod: _Pod) -> _Pod:
     """The container of the leader or of a worker that has the GPUs."""
-    containers = spec.get("containers") or [pod.container]
+    containers = _mappings(spec.get("containers")) or [pod.container]
     with_gpus = [each for each in containers if "gpu" in json.dumps(each.get("resources", {}), default=str)]
     return pod._replace(container=(with_gpus or containers)[0])
 
 
-def _ray_job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[str, Any]]:
+def _ray_job(served: Served, pod: _Pod, warnings: list[str]) -> Iterator[dict[str, Any]]:
     yield _config_map(served, pod)
     container = pod.trying([], "ray")
     del container["command"], container["args"]
-    worker = pod.pod(container, apart=served.nodes > 1)
+    worker = pod.pod(container, served.nodes > 1, warnings)
     worker["spec"].pop("restartPolicy")
     head = json.loads(json.dumps(worker, default=str))
     groups = []
@@ -272,7 +330,7 @@ def _ray_job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[s
         "kind": "RayJob",
         "metadata": pod.metadata,
         "spec": {
-            "entrypoint": shlex.join(["python3", "-m", "shardlint", *_words(served), "--launch", "ray"]),
+            "entrypoint": shlex.join(["python3", "-m", "shardlint", *_words(served, pod), "--launch", "ray"]),
             "shutdownAfterJobFinishes": True,
             "backoffLimit": 0,
             "activeDeadlineSeconds": int(START_SECONDS + PHASES * served.deadline_seconds),
@@ -281,14 +339,14 @@ def _ray_job(served: Served, pod: _Pod, _warnings: list[str]) -> Iterator[dict[s
     }
 
 
-def _words(served: Served) -> list[str]:
-    words = ["smoke", f"{FOLDER}/manifest.yaml", "--models", f"{FOLDER}/models.json", "--deployment", served.name]
-    return [*words, "--deadline", f"{served.deadline_seconds:g}"]
+def _words(served: Served, pod: _Pod) -> list[str]:
+    files = (f"{pod.folder}/manifest.yaml", "--models", f"{pod.folder}/models.json")
+    return ["smoke", *files, "--deployment", served.name, "--deadline", f"{served.deadline_seconds:g}"]
 
 
-def _words_of_node(served: Served, node: str, master: str) -> list[str]:
+def _words_of_node(served: Served, pod: _Pod, node: str, master: str) -> list[str]:
     seat = ["--nodes", str(served.nodes), "--node-rank", node, "--master", f"{master}:{PORT}"]
-    return [*_words(served), *(seat if served.nodes > 1 else ())]
+    return [*_words(served, pod), *(seat if served.nodes > 1 else ())]
 
 
 def _config_map(served: Served, pod: _Pod) -> dict[str, Any]:
