@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ import pytest
 from smoke_plans import DENSE, plan
 from smoke_processes import none_left_within, processes_of
 
-from shardlint.smoke import Plan, SmokeResult, Trial, run, trial
-from shardlint.smoke.conversation import call
+from shardlint import __version__
+from shardlint.smoke import Plan, SmokeResult, Trial, guest, judge, run, trial
+from shardlint.smoke.conversation import Line, call
 from shardlint.smoke.job import Seat
 from shardlint.smoke.judge import Judge
 from shardlint.smoke.plan import Deviation
@@ -150,9 +153,23 @@ def test_surroundings_alone_are_looked_at_without_a_rank() -> None:
     assert one.seconds < 5
 
 
+def _hello(**changed: Any) -> bytes:
+    """What node 1 says first, changed."""
+    hello = {"say": "hello", "node": 1, "version": __version__, "level": "pre", "plan": "", "degrees": "", "places": []}
+    return json.dumps({**hello, "around": HERE.to_json(), "observations": [], **changed}).encode() + b"\n"
+
+
 @pytest.mark.parametrize(
     "words",
-    [b"GET / HTTP/1.1\r\n\r\n", b'{"say": "hello", "node": 1}\n', b'{"say": "hello", "node": 1, "around": {"x": 1}}\n'],
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b'{"say": ' + b"[" * 200_000 + b"\n",
+        b'{"say": "hello", "node": 1}\n',
+        _hello(around={"x": 1}),
+        _hello(around={"host": "x", "environment": [1]}),
+        _hello(observations=[["hostname", "fatal", "x", "made up", ""]]),
+        _hello(node=[1]),
+    ],
 )
 def test_a_stranger_at_the_door_is_sent_away(words: bytes) -> None:
     trials = _trials(level="pre")
@@ -165,6 +182,41 @@ def test_a_stranger_at_the_door_is_sent_away(words: bytes) -> None:
         line.close()
         assert run(plan(DENSE, tp=2), trials[1]).exit_code == 0
         assert judged.result().exit_code == 0
+
+
+def test_callers_that_say_nothing_are_sent_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "MOST_STRANGERS", 3)
+    monkeypatch.setattr(judge, "HELLO_SECONDS", 0.5)
+    trials = _trials(level="pre")
+    with ThreadPoolExecutor(2) as pool, ExitStack() as lines:
+        judged = pool.submit(run, plan(DENSE, tp=2), trials[0])
+        mute = [call(trials[0].seat, time.monotonic() + 5) for _ in range(5)]
+        for line in mute:
+            assert isinstance(line, Line)
+            lines.callback(line.close)
+            line.connection.settimeout(5)
+        begun = time.monotonic()
+        for line in mute[:2]:
+            assert line.connection.recv(1) == b""
+        assert time.monotonic() - begun < 0.4
+        assert mute[4].connection.recv(1) == b""
+        assert time.monotonic() - begun > 0.4
+        assert run(plan(DENSE, tp=2), trials[1]).exit_code == 0
+        assert judged.result().exit_code == 0
+
+
+def test_nodes_at_other_levels_start_nothing() -> None:
+    first, second = _trials(level="pre")
+    one, two = _run([plan(DENSE, tp=2)] * 2, [first, second._replace(level="quick")])
+    assert (one.exit_code, two.exit_code) == (1, 1)
+    assert [seen.message for seen in one.errors] == ["node 1 (host1) runs --level quick, node 0 --level pre"]
+    assert first_cause(two) == first_cause(one)
+
+
+def test_nodes_of_other_releases_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest, "__version__", "9.9")
+    one, two = _run([plan(DENSE, tp=2)] * 2, _trials(level="pre"))
+    assert one.could_not_run == two.could_not_run == f"node 1 runs shardlint 9.9, node 0 {__version__}"
 
 
 SUPERVISOR = """

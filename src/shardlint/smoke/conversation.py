@@ -20,6 +20,8 @@ CALL_SECONDS = 2.0
 RETRY_SECONDS = 0.25
 MOST_LINE = 2**24
 """Bytes: the report of a large run is the longest that is ever said."""
+MOST_HELLO = 2**20
+"""Bytes that somebody may say before it is known who it is."""
 CHUNK_BYTES = 65536
 
 Message = dict[str, Any]
@@ -32,7 +34,7 @@ class Line:
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.own_address = str(connection.getsockname()[0])
-        self.heard = time.monotonic()
+        self.begun = self.heard = time.monotonic()
         self.open = True
         self.introduced = False
         """It is known who is at the other end."""
@@ -63,7 +65,7 @@ class Line:
             data = self.connection.recv(CHUNK_BYTES)
         except OSError:
             data = b""
-        if not data or len(self._rest) > MOST_LINE:
+        if not data or len(self._rest) > (MOST_LINE if self.introduced else MOST_HELLO):
             self.close()
             return
         self.heard = time.monotonic()
@@ -71,7 +73,7 @@ class Line:
         for line in lines:
             try:
                 message = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 message = None
             if not isinstance(message, dict):  # a stranger: a port scan, a browser
                 self.close()

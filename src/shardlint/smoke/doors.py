@@ -18,6 +18,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
 
 from shardlint.smoke.conversation import endpoint, listen_on
+from shardlint.smoke.shapes import checked
 
 CALL_SECONDS = 2.0
 """Within a network a connection takes milliseconds; the kernel asks again after one second."""
@@ -44,7 +45,7 @@ class Place(NamedTuple):
     @classmethod
     def from_json(cls, data: list[Any]) -> Self:
         """From a list of the fields. Raises ValueError or TypeError for what is none."""
-        place = cls(*data)
+        place = checked(cls(*data))
         ip_address(place.address)
         if not 0 < place.port < 2**16:
             raise ValueError(f"{place.port} is no port")

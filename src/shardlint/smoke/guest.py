@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+from shardlint._version import __version__
 from shardlint.smoke.conversation import BEAT_SECONDS, Line, Message, call, endpoint
 from shardlint.smoke.doors import Place
 from shardlint.smoke.node import CannotTry, Node, Tell, fingerprint, silent
@@ -56,7 +57,9 @@ class Guest(Node):
         return {
             "say": "hello",
             "node": self.seat.node,
-            "plan": fingerprint(self.plan),
+            "version": __version__,
+            "level": self.trial.level,
+            "plan": fingerprint(self.plan, self.trial),
             "degrees": self.plan.degrees,
             "around": self.host.to_json(),
             "observations": self.own,

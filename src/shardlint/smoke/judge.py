@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from shardlint._version import __version__
 from shardlint.smoke.conversation import Line, Message, endpoint, listen_on
 from shardlint.smoke.crossing import crossings
 from shardlint.smoke.doors import Called, Place, seconds_for
@@ -20,6 +21,7 @@ from shardlint.smoke.precheck import differences
 from shardlint.smoke.reach import unreached
 from shardlint.smoke.records import Ready, Record, parse
 from shardlint.smoke.result import SmokeResult
+from shardlint.smoke.shapes import checked
 from shardlint.smoke.surroundings import Surroundings
 from shardlint.smoke.transports import logged, transport_observations
 from shardlint.smoke.trial import Host, Trial, places
@@ -29,6 +31,15 @@ GRACE_SECONDS = 0.5
 
 ANSWER_SECONDS = 2.0
 """How long a node may take to answer beside what it was asked to do."""
+
+HELLO_SECONDS = 5.0
+"""How long a caller may take to say who it is."""
+
+MOST_STRANGERS = 64
+"""Callers at once of which that is not known; one more, and the first of them is sent off."""
+
+MOST_VERSION = 40
+"""Characters of what a caller says of its version that are repeated."""
 
 WHEN_GONE = "when the process that had started it was gone"
 
@@ -40,6 +51,9 @@ class Judge(Node):
         super().__init__(plan, trial, folder, tell)
         self.lines: dict[int, Line] = {}
         self.strangers: list[Line] = []
+        self._open.callback(self._send_off, self.strangers)
+        self.refused: dict[int, str] = {}
+        """Nodes that cannot take part, with the reason."""
         self.around = {0: self.host}
         self.places: dict[int, list[Place]] = {}
         self.called: dict[int, list[Called]] = {}
@@ -91,13 +105,16 @@ class Judge(Node):
         if wanted:
             where = endpoint(self.seat.host, self.seat.port)
             self.tell(f"waiting for {len(wanted)} more of {self.seat.nodes} nodes at {where}")
-        while wanted - self.lines.keys():
+        while wanted - self.lines.keys() - self.refused.keys():
             if not self._listen(self._limit):
-                missing = sorted(wanted - self.lines.keys())
+                missing = sorted(wanted - self.lines.keys() - self.refused.keys())
                 of = "; ".join(f"node {node} (ranks {_span(self._ranks(node))})" for node in missing)
                 here = len(self.lines) + 1
                 seconds = f"{self.trial.deadline_seconds:g} s"
-                raise CannotTry(f"{here} of {self.seat.nodes} nodes came within {seconds}; missing: {of}")
+                came = f"{here} of {self.seat.nodes} nodes came within {seconds}; missing: {of}"
+                raise CannotTry("; ".join([*self.refused.values(), came]))
+        if self.refused:
+            raise CannotTry("; ".join(self.refused.values()))
 
     def _see_who_reaches_whom(self) -> None:
         """Have all hosts call each other, and wait until they have said what came of it."""
@@ -239,7 +256,7 @@ class Judge(Node):
             self._introduce(line, message)
         elif message.get("say") == "record":
             self._moved = time.monotonic()
-            record = parse(message["line"].encode())
+            record = checked(parse(message["line"].encode()))
             if isinstance(record, Ready):
                 self.ready[node] = record
             self.progress.take(record)
@@ -248,23 +265,34 @@ class Judge(Node):
         elif message.get("say") == "logs":
             self.channels[node] = Counter({str(way): int(count) for way, count in message["channels"].items()})
         elif message.get("say") == "words":
-            self.words[message["rank"]] = message["words"]
+            self.words[int(message["rank"])] = str(message["words"])
         elif message.get("say") == "cannot":
             self.progress.cannot = f"node {node} ({self._name(node)}): {message['why']}"
 
     def _introduce(self, line: Line, message: Message) -> None:
         """A caller says which node it is; one that runs another plan, or takes a place that is taken, is sent off."""
         self.strangers.remove(line)
-        node = message.get("node")
-        if message.get("say") != "hello" or not isinstance(node, int) or node not in range(1, self.seat.nodes):
+        node = message["node"]
+        version = message["version"]
+        is_known = isinstance(node, int) and isinstance(version, str) and node in range(1, self.seat.nodes)
+        if message.get("say") != "hello" or not is_known:
+            line.close()
+            return
+        if version != __version__:  # whose words may mean something else
+            self.refused[node] = f"node {node} runs shardlint {version[:MOST_VERSION]}, node 0 {__version__}"
+            line.say({"say": "refused", "why": self.refused[node]})
             line.close()
             return
         around = Surroundings.from_json(message["around"])
         where = [Place.from_json(place)._replace(node=node) for place in message["places"]]
+        own = [checked(Observation(*seen)) for seen in message["observations"]]
         refused = ""
         if node in self.lines:
             refused = f"two supervisors say that they are node {node}"
-        elif message["plan"] != fingerprint(self.plan):
+        elif message["level"] != self.trial.level:
+            level = str(message["level"])
+            refused = f"node {node} ({around.host}) runs --level {level}, node 0 --level {self.trial.level}"
+        elif message["plan"] != fingerprint(self.plan, self.trial):
             refused = f"node {node} ({around.host}) runs another plan than node 0: {message['degrees']}"
         if refused:
             self.seen.append(Observation("other-plan", "error", around.host, refused, "the same manifest and options"))
@@ -273,16 +301,32 @@ class Judge(Node):
             line.close()
             return
         self.lines[node] = line
+        self.refused.pop(node, None)
+        self._open.callback(line.close)
         line.introduced = True
         self.around[node] = around
         self.places[node] = where
-        self.seen += [Observation(*seen) for seen in message["observations"]]
+        self.seen += own
 
     def _accept(self, listening: socket.socket) -> None:
-        connection, _address = listening.accept()
-        line = Line(connection)
+        try:
+            connection, _address = listening.accept()
+            line = Line(connection)
+        except OSError:  # it has gone already
+            return
         self.strangers.append(line)
-        self._open.callback(line.close)
+
+    def _listen(self, limit: float) -> bool:
+        goes_on = super()._listen(limit)
+        late = time.monotonic() - HELLO_SECONDS
+        known = [line for line in self.strangers if line.open and line.begun > late][-MOST_STRANGERS:]
+        self._send_off([line for line in self.strangers if line not in known])
+        self.strangers[:] = known
+        return goes_on
+
+    def _send_off(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            line.close()
 
     def _lines(self) -> list[Line]:
         return [line for line in (*self.lines.values(), *self.strangers) if line.open]

@@ -219,10 +219,10 @@ def _who_speaks(speakers: Sequence[Any], seconds: float) -> list[Any]:
     return [by_descriptor[descriptor] for descriptor, _event in listening.poll(max(0.0, seconds) * 1000)]
 
 
-def fingerprint(plan: Plan) -> str:
-    """What nodes compare to know that they run the same plan."""
+def fingerprint(plan: Plan, trial: Trial) -> str:
+    """What nodes compare to know that they run the same plan, and time the same of it."""
     planned = {key: value for key, value in plan.to_json().items() if key != "deviations"}
-    return hashlib.sha256(json.dumps(planned, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([planned, trial.exchanges], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _timings(progress: Progress, trial: Trial) -> Iterator[Timing]:

@@ -12,6 +12,8 @@ from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from shardlint.smoke.shapes import checked
+
 PREFIXES = ("NCCL_", "GLOO_", "VLLM_", "CUDA_", "TORCH_", "UCX_", "NVSHMEM_")
 """Variables that decide how ranks talk to each other; those of a user's own are nobody's business."""
 
@@ -82,7 +84,8 @@ class Surroundings(NamedTuple):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """From what `to_json` gave, after a way through JSON. Raises TypeError for what is none."""
         tuples = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
-        return cls(**{**data, **tuples, "ports": tuple(Port(**port) for port in data.get("ports", ()))})
+        ports = tuple(Port(**port) for port in data.get("ports", ()))
+        return checked(cls(**{**data, **tuples, "ports": ports}))
 
     @property
     def own_addresses(self) -> tuple[str, ...]:
