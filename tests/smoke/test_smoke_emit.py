@@ -391,3 +391,26 @@ def _pods(data: Any) -> list[dict[str, Any]]:
         return [data]
     within = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     return [pod for each in within for pod in _pods(each)]
+
+
+def test_a_container_whose_words_stand_elsewhere_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "[vllm, serve, org/one, --tensor-parallel-size=2]"
+    text = ONE_POD.replace(words, "*words").replace("spec:\n", f"x-words: &words {words}\nspec:\n", 1)
+    Path("alias.yaml").write_text(text)
+    (_config, job), _ = _emitted(capsys, "job", "alias.yaml")
+    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "vllm/vllm-openai:v0.33.0"
+
+
+@pytest.mark.parametrize("kind", ["job", "lws-init"])
+def test_an_object_of_a_list_is_emitted_under_its_own_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("list.yaml").write_text(LIST + _indented(SERVICE) + _indented(LWS.replace("POLICY", "LeaderCreated")))
+    emitted, _ = _emitted(capsys, kind, "list.yaml")
+    assert emitted[0]["metadata"] == {"name": "big-smoke", "namespace": "serving"}
+    assert emitted[-1]["kind"] == {"job": "Job", "lws-init": "LeaderWorkerSet"}[kind]
+
+
+@pytest.mark.parametrize("loop", ["x-loop: &loop [*loop]\n", "---\n&loop\nkind: List\nitems: [*loop]\n"])
+def test_an_object_that_holds_itself_is_not_emitted(loop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("loop.yaml").write_text(ONE_POD + loop)
+    assert main(["smoke", "loop.yaml", "--models", "models.json", "--emit", "job"]) == 2
+    assert capsys.readouterr().err.startswith("shardlint: ")

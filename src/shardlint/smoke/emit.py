@@ -18,7 +18,7 @@ import yaml
 from shardlint.findings.patterns import Pattern
 from shardlint.smoke.job import PORT
 from shardlint.smoke.ray_process import PHASES
-from shardlint.smoke.without_secrets import without_secrets
+from shardlint.smoke.without_secrets import HOLDERS, without_secrets
 
 Kind = Literal["job", "jobset", "lws-init", "rayjob"]
 KINDS: tuple[Kind, ...] = ("job", "jobset", "lws-init", "rayjob")
@@ -58,6 +58,9 @@ NO_TEXT = Pattern(r"[-+]?\.?\d[\w.:+-]*|[-+]?\.(inf|nan)|y|yes|n|no|true|false|o
 """What numbers, dates, truths and nothing are written as in YAML 1.1, 1.2 or its readers."""
 NO_LABEL = Pattern("[^a-z0-9-]+")
 NO_YAML = "the manifest is no plain YAML: render it first, and emit from what is rendered"
+
+NOT_READ = (yaml.YAMLError, RecursionError)
+"""Of what is no YAML, and of an object that holds itself by an alias."""
 
 
 class NotEmitted(ValueError):
@@ -176,28 +179,55 @@ class _Pod(NamedTuple):
 
 
 def _containers(text: str, line: int) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-    """The object, the pod and the container around a line."""
+    """The object, the pod and the container around a line, or those that have an alias of what is there."""
     try:
         for root in yaml.compose_all(text, yaml.SafeLoader):
             if root is not None and _covers(root, line):
-                for spec, container in _pods(root, line):
-                    yield _data(root), _data(spec), _data(container)
-    except yaml.YAMLError as failure:
+                for has in (_covers, _has_alias):
+                    for held, spec, container in _pods(root, root, line, has):
+                        yield _data(held), _data(spec), _data(container)
+    except NOT_READ as failure:
         raise NotEmitted(NO_YAML) from failure
 
 
-def _pods(node: yaml.Node, line: int) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+def _pods(
+    node: yaml.Node, held: yaml.Node, line: int, has: Callable[[yaml.Node, int], bool]
+) -> Iterator[tuple[yaml.Node, yaml.Node, yaml.Node]]:
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            if _covers(item, line):
-                yield from _pods(item, line)
+            if has(item, line):
+                yield from _pods(item, held, line, has)
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == "containers" and isinstance(value, yaml.SequenceNode):
-                covering = [item for item in value.value if _covers(item, line)]
-                yield from ((node, item) for item in covering[:1])
-            elif _covers(value, line):
-                yield from _pods(value, line)
+                covering = [item for item in value.value if has(item, line)]
+                yield from ((held, node, item) for item in covering[:1])
+            elif key.value in HOLDERS and isinstance(value, yaml.SequenceNode):
+                for item in value.value:
+                    if has(item, line):
+                        yield from _pods(item, item, line, has)
+            elif has(value, line):
+                yield from _pods(value, held, line, has)
+
+
+def _has_alias(node: yaml.Node, line: int) -> bool:
+    """Whether a node that stands around the line is within this one, wherever this one stands."""
+    seen: set[int] = set()
+    nodes = [node]
+    while nodes:
+        each = nodes.pop()
+        if _covers(each, line):
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            nodes += _within(each)
+    return False
+
+
+def _within(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [value for _key, value in node.value]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
 def _covers(node: yaml.Node, line: int) -> bool:
@@ -352,7 +382,7 @@ def _words_of_node(served: Served, pod: _Pod, node: str, master: str) -> list[st
 def _config_map(served: Served, pod: _Pod) -> dict[str, Any]:
     try:
         manifest = without_secrets(served.manifest)
-    except yaml.YAMLError as failure:
+    except NOT_READ as failure:
         raise NotEmitted(NO_YAML) from failure
     data = {"manifest.yaml": manifest, "models.json": json.dumps(served.models, indent=1)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": pod.metadata, "data": data}
