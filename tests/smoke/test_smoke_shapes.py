@@ -9,7 +9,7 @@ import pytest
 from shardlint.smoke.observations import Observation
 from shardlint.smoke.records import Ended
 from shardlint.smoke.shapes import checked
-from shardlint.smoke.surroundings import Port, Surroundings, read
+from shardlint.smoke.surroundings import Port, read
 
 FULL = read({"NCCL_DEBUG": "INFO"})._replace(ports=(Port("mlx5_0", "4: ACTIVE", "400 Gb/sec"),))
 
