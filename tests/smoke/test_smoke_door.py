@@ -81,6 +81,9 @@ def test_options_that_change_what_is_tried_are_heeded(folder: Path, capsys: pyte
             "--allocate: what the ranks of Deployment/one take is not known: ",
         ),
         (["--deadline", "0"], "argument --deadline: 0 is no time to wait"),
+        (["--deadline", "1e30"], "argument --deadline: 1e30 is no time to wait: seconds go from 0.1 to 604800"),
+        (["--stall", "0.001"], "argument --stall: 0.001 is no time to wait"),
+        (["--deadline", "nan"], "argument --deadline: nan is no time to wait"),
     ],
 )
 def test_what_cannot_be_tried_ends_with_2(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +119,12 @@ def test_an_engine_whose_layouts_are_not_known_is_not_tried(folder: Path, capsys
     assert capsys.readouterr().err == (
         "shardlint: Deployment/one cannot be tried: how SGLang lays out its ranks is not known\n"
     )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_host_whose_name_no_resolver_takes_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "x" * 64)  # which Linux allows, and names of 63 at most resolve
+    assert main(["smoke", "one.yaml", "--models", "models.json", "--level", "pre"]) == 0
 
 
 @pytest.fixture

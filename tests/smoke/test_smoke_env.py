@@ -111,11 +111,23 @@ def test_the_port_that_torchrun_listens_on_is_left_to_it() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_numbers_that_are_none_end_with_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, value in {"MASTER_ADDR": "node0", "RANK": "first", "WORLD_SIZE": "2"}.items():
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        ({"RANK": "first"}, "what a launcher has set is of no use: RANK=first is no number from 0 on"),
+        ({"RANK": "-1"}, "what a launcher has set is of no use: RANK=-1 is no number from 0 on"),
+        ({"WORLD_SIZE": "0"}, "what a launcher has set is of no use: WORLD_SIZE=0 is no number from 1 on"),
+        ({"LOCAL_WORLD_SIZE": "0"}, "what a launcher has set is of no use: LOCAL_WORLD_SIZE=0 is no number from 1 on"),
+        ({"MASTER_PORT": "65536"}, "65536 is no port for nodes to meet at: they go from 1 to 65535"),
+    ],
+)
+def test_numbers_that_are_none_end_with_2(
+    environment: Mapping[str, str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"MASTER_ADDR": "node0", "RANK": "0", "WORLD_SIZE": "2", **environment}.items():
         monkeypatch.setenv(name, value)
     assert main(SMOKE) == 2
-    assert capsys.readouterr().err.startswith("shardlint: what a launcher sets, such as RANK and MASTER_PORT, are num")
+    assert capsys.readouterr().err == f"shardlint: {why}\n"
 
 
 @pytest.mark.usefixtures("folder")

@@ -112,9 +112,15 @@ def test_where_node_0_does_not_listen_the_other_says_so() -> None:
     )
 
 
-def test_a_name_that_does_not_resolve_is_told_from_a_port_that_refuses() -> None:
-    why = call(Seat(1, 2, "nobody.invalid", 1), time.monotonic())
-    assert why == "the name nobody.invalid does not resolve (a pod's name appears some time after the pod)"
+@pytest.mark.parametrize("name", ["nobody.invalid", "a..b", "x" * 64])
+def test_a_name_that_does_not_resolve_is_told_from_a_port_that_refuses(name: str) -> None:
+    why = call(Seat(1, 2, name, 1), time.monotonic())
+    assert why == f"the name {name} does not resolve (a pod's name appears some time after the pod)"
+
+
+def test_a_name_that_can_be_none_is_none_to_listen_on() -> None:
+    result = run(plan(DENSE, tp=2), Trial(Seat(0, 2, "a..b", 5), level="pre"))
+    assert result.could_not_run == "node 0 cannot listen on a..b:5: Name or service not known"
 
 
 def test_an_address_of_another_host_is_none_to_listen_on() -> None:

@@ -287,13 +287,18 @@ def _add_judgement(parser: _Parser) -> None:
     )
 
 
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 7 * 24 * 3600
+"""Ranks speak less often than the one; no clock of the kernel's or of torch's minds the other."""
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no time to wait")
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        range_of = f"{SHORTEST_SECONDS:g} to {LONGEST_SECONDS}"
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait: seconds go from {range_of}")
     return seconds
 
 

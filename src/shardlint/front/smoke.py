@@ -209,7 +209,7 @@ def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Sea
         except NowhereToMeet as reason:
             raise CannotRun(str(reason)) from reason
         except ValueError as failure:
-            raise CannotRun(f"what a launcher sets, such as RANK and MASTER_PORT, are numbers: {failure}") from failure
+            raise CannotRun(f"what a launcher has set is of no use: {failure}") from failure
     elif options.nodes == 1:
         seat = Seat()
     else:
@@ -219,6 +219,8 @@ def seat_of(options: Options, environment: Mapping[str, str], ranks: int) -> Sea
         seat = Seat(options.node_rank, options.nodes, host.strip("[]"), int(port))
     if seat.node >= seat.nodes:
         raise CannotRun(f"there is no node {seat.node} among {seat.nodes}: they count from 0")
+    if seat.nodes > 1 and not 0 < seat.port < 2**16:
+        raise CannotRun(f"{seat.port} is no port for nodes to meet at: they go from 1 to 65535")
     if ranks % seat.nodes:
         who = "nodes that run it" if options.nodes else "processes that a launcher has started"
         raise CannotRun(f"the plan needs {ranks} ranks, which do not divide by the {seat.nodes} {who}")

@@ -94,7 +94,10 @@ def endpoint(host: str, port: int) -> str:
 
 def listen_on(host: str, port: int) -> socket.socket:
     """A socket on an address of this host. Raises OSError."""
-    family, _kind, _protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    try:
+        family, _kind, _protocol, _name, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except UnicodeError as failure:  # an empty or too long label
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from failure
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -112,7 +115,7 @@ def call(seat: Seat, until: float) -> Line | str:
     while True:
         try:
             return Line(socket.create_connection((seat.host, seat.port), timeout=CALL_SECONDS))
-        except socket.gaierror:
+        except (socket.gaierror, UnicodeError):  # the latter for what can be no name: an empty or too long label
             why = f"the name {seat.host} does not resolve (a pod's name appears some time after the pod)"
         except TimeoutError:
             why = f"no answer from {where} (dropped: a firewall or a missing route)"

@@ -47,8 +47,8 @@ class Launcher(NamedTuple):
 
     def hosts_of(self, environment: Mapping[str, str]) -> int:
         """How many hosts its processes are on; as many as processes where it does not tell."""
-        each = int(environment.get(self.local_processes) or "1")
-        return int(environment.get(self.hosts) or -(-int(environment[self.processes]) // each))
+        each = _count(self.local_processes, environment, "1")
+        return _count(self.hosts, environment, str(-(-_count(self.processes, environment) // each)))
 
 
 LAUNCHERS = (
@@ -64,6 +64,14 @@ LAUNCHERS = (
     Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
 )
 """The first of them that has started this process is believed."""
+
+
+def _count(name: str, environment: Mapping[str, str], default: str = "", least: int = 1) -> int:
+    """The number that a variable has. Raises ValueError for one that is none, or less than the least."""
+    value = environment.get(name) or default
+    if not value.isdecimal() or int(value) < least:
+        raise ValueError(f"{name}={value} is no number from {least} on")
+    return int(value)
 
 
 class NowhereToMeet(Exception):
@@ -116,7 +124,7 @@ def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
     launcher = _launcher(environment)
     if launcher is None:
         return None
-    node, nodes = int(environment[launcher.rank]), int(environment[launcher.processes])
+    node, nodes = _count(launcher.rank, environment, least=0), _count(launcher.processes, environment)
     if nodes < 2:
         return None
     if not environment.get("MASTER_ADDR"):
@@ -125,9 +133,9 @@ def launched_seat(environment: Mapping[str, str], world: int) -> Seat | None:
             f"{told}, and MASTER_ADDR is not set: it has to be the address of rank 0 in all of them; "
             "--nodes 1 tries the whole layout in this one"
         )
-    port = int(environment.get("MASTER_PORT") or PORT)
+    port = _count("MASTER_PORT", environment, str(PORT))
     is_taken = environment.get(AGENT_STORE, "").lower() == "true"
-    first_gpu = int(environment.get(launcher.local_rank) or "0") * (world // nodes)
+    first_gpu = _count(launcher.local_rank, environment, "0", least=0) * (world // nodes)
     together = launcher.hosts_of(environment) == 1
     return Seat(node, nodes, environment["MASTER_ADDR"], port + is_taken, first_gpu, together)
 

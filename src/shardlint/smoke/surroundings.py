@@ -130,7 +130,7 @@ def read(environment: Mapping[str, str]) -> Surroundings:
 def _addresses(host: str) -> tuple[str, ...]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # the latter where a label has 64 characters, which Linux takes for a hostname
         return ()
     return tuple(dict.fromkeys(str(address[4][0]) for address in found))
 
