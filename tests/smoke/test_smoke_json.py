@@ -72,6 +72,42 @@ def test_every_end_of_a_run_fits_the_schema(result: SmokeResult) -> None:
     assert not Draft202012Validator(_schema()).is_valid({**data, "more": 1})
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--nodes", "3", "--node-rank", "0", "--master", "localhost:1"), "the plan needs 2 ranks"),
+        (("--node-rank", "0"), "--node-rank and --master go with --nodes N"),
+        (("--compare", "none.json"), "--compare none.json: No such file or directory"),
+    ],
+)
+def test_a_run_that_cannot_be_planned_is_told_in_json(
+    words: tuple[str, ...],
+    why: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("serve.sh").write_text("vllm serve org/one -tp 2\n")
+    Path("models.json").write_text(json.dumps({"org/one": DENSE}))
+    assert main(["smoke", "serve.sh", "--models", "models.json", "--format", "json", *words]) == 2
+    data = json.loads(capsys.readouterr().out)
+    Draft202012Validator(_schema()).validate(data)
+    assert data["could_not_run"].startswith(why)
+    assert not is_report(data)
+
+
+def test_a_model_that_is_not_known_is_told_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "serve.sh").write_text("vllm serve org/unknown -tp 2\n")
+    (tmp_path / "models.json").write_text("{}")
+    words = ["smoke", str(tmp_path / "serve.sh"), "--models", str(tmp_path / "models.json"), "--format", "json"]
+    assert main(words) == 2
+    data = json.loads(capsys.readouterr().out)
+    Draft202012Validator(_schema()).validate(data)
+    assert data["could_not_run"].startswith(f"{data['deployment']} cannot be tried: ")
+    assert data["headline"].startswith(f"{data['deployment']} was not tried: ")
+
+
 def test_what_a_host_offers_is_written_down() -> None:
     host, other = json_data(_result())["hosts"]
     assert (host["name"], other["name"], other["node"]) == ("a", "b", 1)

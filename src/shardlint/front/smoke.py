@@ -27,6 +27,7 @@ from shardlint.smoke import Plan, SmokeResult, Trial, node, ray_process, report,
 from shardlint.smoke.comparison import is_report
 from shardlint.smoke.exchanges import PREFILL_TOKENS, Exchange, exchanges
 from shardlint.smoke.job import LEVELS, MOST_RANKS_ON_CPU, NowhereToMeet, Seat, launched_hosts, launched_seat
+from shardlint.smoke.result import COULD_NOT_RUN
 from shardlint.smoke.trial import DEADLINE_SECONDS, STALL_SECONDS
 
 
@@ -47,7 +48,18 @@ def chosen(deployments: Sequence[Deployment], name: str | None) -> Deployment:
 
 
 def try_out(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
-    """Run a deployment's layout; the exit code and what to print. Raises CannotRun where it has none to run."""
+    """Run a deployment's layout; the exit code and what to print. Raises CannotRun where it has none to run, which
+    JSON has a record of."""
+    try:
+        return _tried(facts, options)
+    except CannotRun as reason:
+        if options.format != "json":
+            raise
+        data = report.not_planned(str(reason), facts.deployment.name, options.level)
+        return COULD_NOT_RUN, json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _tried(facts: DeploymentFacts, options: Options) -> tuple[int, str]:
     name = facts.deployment.name
     earlier = _earlier(options.compare)
     tell = _tell if sys.stderr.isatty() else node.silent

@@ -11,7 +11,7 @@ from shardlint.smoke.comparison import changes, other_plan
 from shardlint.smoke.exchanges import Exchange, Timing, best_known, by_exchange, whole_classes
 from shardlint.smoke.job import ON_ONE_GPU
 from shardlint.smoke.observations import Observation
-from shardlint.smoke.result import Claim, SmokeResult
+from shardlint.smoke.result import COULD_NOT_RUN, Claim, SmokeResult
 from shardlint.smoke.trial import Host, places
 
 SCHEMA = 1
@@ -68,6 +68,27 @@ def json_data(result: SmokeResult, name: str = "", before: dict[str, Any] | None
         "not_timed": [_exchange_data(exchange) for exchange in result.not_timed],
     }
     return data | {"comparison": None if before is None else _comparison_data(before, data)}
+
+
+def not_planned(why: str, name: str, level: str) -> dict[str, Any]:
+    """The same data of a deployment that there is no plan for, so nothing to judge."""
+    nothing: list[str] = []
+    told = ("proven", "failed", "not_reached", "hosts", "observations", "claims", "timings", "not_timed")
+    return dict.fromkeys(told, nothing) | {
+        "schema": SCHEMA,
+        "shardlint": __version__,
+        "deployment": name,
+        "headline": f"{name} was not tried: {why.removeprefix(f'{name} cannot be tried: ')}",
+        "exit_code": COULD_NOT_RUN,
+        "kind": "could-not-run",
+        "could_not_run": why,
+        "first_cause": why,
+        "not_proven": ["NCCL", "bandwidth", "memory", "several nodes"],
+        "level": level,
+        "environment": {"backend": None, "torch": None, "seconds": 0.0},
+        "plan": None,
+        "comparison": None,
+    }
 
 
 def _comparison_data(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
