@@ -116,8 +116,10 @@ class Division(NamedTuple):
 
     def share(self, extent: Extent, index: int = 0) -> int | None:
         """Pieces of a dimension on the rank that is number `index` of those it is spread over; None if refused."""
-        if self._has_too_few(extent):
+        if extent.one_a_rank and extent.count < self.tensor:
             return None
+        if extent.piece == "whole" and not extent.least_tensor_share:
+            return _up(extent.count, extent.share_pads_to)
         count, cut = self._count(extent), self._cut(extent)
         pieces = _pieces(count, cut, self.ways(extent.piece), index)
         return None if pieces is None else _up(pieces, extent.share_pads_to)
@@ -148,7 +150,7 @@ class Division(NamedTuple):
         return iter(found) if found else self._uneven_blocks(row)
 
     def _uneven_extents(self, row: Row) -> Iterator[Uneven]:
-        for extent in dict.fromkeys(self._as_cut(row).extents):
+        for extent in dict.fromkeys(filter(_may_be_uneven, self._as_cut(row).extents)):
             count, cut, ways = self._count(extent), self._cut(extent), self.ways(extent.piece)
             if cut.refuses is not None and _pieces(count, cut, ways, 0) is None:
                 padded = _up(count, cut.pads_to)
@@ -199,20 +201,21 @@ class Division(NamedTuple):
     def matrix(self, row: Row, expert_index: int = 0) -> Matrix | None:
         """What a rank has of one layer of a row; None where a dimension does not come out even."""
         row = self._as_cut(row)
-        outs = [self._padded(row, out) for out in row.outs]
         ins, experts = self._padded(row, row.contraction), self.elements(row.experts, expert_index)
-        known = tuple(out for out in outs if out is not None)
-        if ins is None or experts is None or len(known) < len(outs):
+        known = tuple([padded for out in row.outs if (padded := self._padded(row, out)) is not None])
+        if ins is None or experts is None or len(known) < len(row.outs):
             return None
-        width = next((extent for extent in (*row.outs, row.contraction) if extent.piece == "expert_width"), None)
-        whole = width is None or row.contraction.piece == "expert_width"
+        pieces = [out.piece for out in row.outs]
+        is_width = row.contraction.piece == "expert_width"
+        width = is_width or "expert_width" in pieces
+        whole = is_width or not width
         return Matrix(
             outs=known,
             ins=ins,
             experts=experts,
-            width=None if width is None else (ins if whole else known[0]),
+            width=(ins if whole else known[0]) if width else None,
             hidden=known[0] if whole else ins,
-            outs_over=max(self.ways(out.piece) for out in row.outs),
+            outs_over=max(map(self.ways, pieces)),
             ins_over=self.ways(row.contraction.piece),
         )
 
@@ -246,6 +249,10 @@ class Division(NamedTuple):
         """Elements of one token and one layer in a cache on a rank."""
         heads = self.share(row.heads)
         return None if heads is None else heads * row.elements_per_head
+
+
+def _may_be_uneven(extent: Extent) -> bool:
+    return extent.piece != "whole" or extent.one_a_rank or extent.divides_by_world
 
 
 def _whole_shared(sizes: Sizes) -> frozenset[SequenceParallel]:
