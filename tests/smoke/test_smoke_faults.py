@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from smoke_plans import DENSE, plan
 
 from shardlint.smoke import Trial, run
+from shardlint.smoke.job import Job, Seat
 from shardlint.smoke.plan import Deviation
 from shardlint.smoke.progress import Progress
-from shardlint.smoke.records import Doing, Record, Uses
+from shardlint.smoke.records import Cannot, Doing, Record, Uses, parse
 from shardlint.smoke.report import first_cause
 
 STALL_SECONDS = 1.5
@@ -57,6 +62,29 @@ def test_a_fault_is_named_in_time_and_no_process_is_left(
     assert cause.startswith("rank 1 (process ")
     assert words in cause
     assert took < within_seconds
+
+
+REFUSING = """
+import errno, os, sys
+from shardlint.smoke import child
+fork, left = os.fork, [int(sys.argv[2])]
+def refuse():
+    if not left[0]:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    left[0] -= 1
+    return fork()
+os.fork = refuse
+child.main(1, sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(("forks", "what"), [(0, "the process that counts GPUs"), (2, "process 2 of 2")])
+def test_a_process_that_the_host_refuses_to_start_is_told(forks: int, what: str, tmp_path: Path) -> None:
+    job = Job(plan(DENSE, tp=2), Seat(), "gloo", f"file://{tmp_path}/store", -1, 5.0)
+    command = [sys.executable, "-c", REFUSING, str(tmp_path), str(forks)]
+    done = subprocess.run(command, input=json.dumps(job.to_json()) + "\n", capture_output=True, text=True, check=True)
+    cannot = [record for record in map(parse, done.stdout.encode().splitlines()) if isinstance(record, Cannot)]
+    assert cannot == [Cannot(f"this host refused to start {what}: Resource temporarily unavailable")]
 
 
 def test_two_ranks_of_one_gpu_are_named() -> None:

@@ -12,11 +12,12 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardlint.smoke.job import MOST_RANKS_ON_CPU, Job
+from shardlint.smoke.own_process import refusal
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.records import (
     Cannot,
@@ -46,7 +47,12 @@ def main(report: int, folder: str) -> None:
     worker = _load(report)
     if worker is None:
         return
-    write(report, Ready(worker.VERSION, _gpus(worker), worker.nccl_version()))
+    try:
+        gpus = _gpus(worker)
+    except OSError as failure:
+        write(report, Cannot(refusal("the process that counts GPUs", failure)))
+        return
+    write(report, Ready(worker.VERSION, gpus, worker.nccl_version()))
     line = sys.stdin.buffer.readline()
     if not line:
         return
@@ -61,9 +67,15 @@ def main(report: int, folder: str) -> None:
         _stay_on_this_host()
     if job.backend == "nccl" and not os.environ.keys() & SETTINGS.keys():  # whoever wants a log of his own has it
         os.environ.update({**SETTINGS, "NCCL_DEBUG_FILE": f"{folder}/{SETTINGS['NCCL_DEBUG_FILE']}"})
-    processes = {}
+    processes: dict[int, int] = {}
     for rank in job.seat.ranks(ranks):
-        process = os.fork()
+        try:
+            process = os.fork()
+        except OSError as failure:
+            mine = job.seat.ranks(ranks)
+            write(report, Cannot(refusal(f"process {len(processes) + 1} of {len(mine)}", failure)))
+            _kill(processes)
+            break
         if process == 0:
             _be_rank(rank, job, worker, report, folder)
         processes[process] = rank
@@ -146,6 +158,11 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
+def _kill(processes: Iterable[int]) -> None:
+    for process in processes:
+        os.kill(process, signal.SIGKILL)
+
+
 def _see_them_out(processes: dict[int, int], report: int) -> None:
     """Reap the ranks as they end; end them when nobody wants the run any more."""
     wanted = True
@@ -157,7 +174,6 @@ def _see_them_out(processes: dict[int, int], report: int) -> None:
             write(report, Ended(processes.pop(process), os.waitstatus_to_exitcode(status)))
         elif wanted and select.select([0], [], [], POLL_SECONDS)[0]:
             wanted = False
-            for rank_process in processes:
-                os.kill(rank_process, signal.SIGKILL)
+            _kill(processes)
         elif not wanted:
             time.sleep(POLL_SECONDS)

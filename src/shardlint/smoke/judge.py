@@ -19,7 +19,7 @@ from shardlint.smoke.observations import Observation
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.precheck import differences
 from shardlint.smoke.reach import unreached
-from shardlint.smoke.records import Ready, Record, parse
+from shardlint.smoke.records import Cannot, Ready, Record, parse
 from shardlint.smoke.result import SmokeResult
 from shardlint.smoke.shapes import checked
 from shardlint.smoke.surroundings import Surroundings
@@ -259,6 +259,8 @@ class Judge(Node):
             record = checked(parse(message["line"].encode()))
             if isinstance(record, Ready):
                 self.ready[node] = record
+            elif isinstance(record, Cannot):
+                record = Cannot(f"node {node} ({self._name(node)}): {record.reason}")
             self.progress.take(record)
         elif message.get("say") == "reached":
             self.called[node] = [Called.from_json(called) for called in message["called"]]

@@ -19,6 +19,7 @@ from shardlint.smoke.exchanges import Mode, Timing
 from shardlint.smoke.job import Job
 from shardlint.smoke.links import link_observations
 from shardlint.smoke.observations import Observation
+from shardlint.smoke.own_process import refusal
 from shardlint.smoke.plan import Plan
 from shardlint.smoke.precheck import Needs, precheck
 from shardlint.smoke.progress import START_UP, Progress
@@ -102,7 +103,10 @@ class Node:
 
     def _start_process(self, listening: int = -1) -> None:
         """torch is imported while the nodes meet."""
-        self.process = self._open.enter_context(RanksProcess(self.folder, listening))
+        try:
+            self.process = self._open.enter_context(RanksProcess(self.folder, listening))
+        except OSError as failure:
+            raise CannotTry(refusal("the process that imports torch", failure)) from failure
 
     def _choose(self, backend: str) -> None:
         """What is tried depends on the devices."""

@@ -25,6 +25,11 @@ os._exit(0)  # what libraries tidy up when an interpreter ends takes a second, a
 """
 
 
+def refusal(what: str, failure: OSError) -> str:
+    """A process that could not be started, mostly for a limit of processes or memory (ulimit -u, pids.max)."""
+    return f"this host refused to start {what}: {failure.strerror or failure}"
+
+
 class OwnProcess:
     """Runs `main(report, folder)` of a module, `report` being the descriptor for its lines, while a context is open."""
 
