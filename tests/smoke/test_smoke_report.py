@@ -36,6 +36,13 @@ def _with_a_wrong_shard() -> SmokeResult:
     )
 
 
+def test_what_was_seen_of_hosts_and_fails_a_run_is_in_its_first_line() -> None:
+    seen = Observation("crosses-nodes", "error", "", "tp [0,1]: planned inside of a node, observed over nodes 0 and 1")
+    result = _result(_all_held(PAIR))._replace(observations=(seen, seen._replace(host="other")))
+    assert result.exit_code == 1
+    assert "; FAILED: crosses-nodes; not proven: " in headline(result)
+
+
 def test_a_run_that_held() -> None:
     result = _result(_all_held(PAIR))
     assert result.exit_code == 0

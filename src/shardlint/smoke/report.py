@@ -117,8 +117,8 @@ def headline(result: SmokeResult, name: str = "") -> str:
         found = f"{_number(count, 'error')} in the surroundings" if count else "nothing speaks against it"
         return f"{what}: {found}{_looked_at(result)}; no rank was started, and nothing else is proven"
     parts = [f"{what} on {_where(result)}", f"proven: {', '.join(result.proven) or 'nothing'}"]
-    if result.failed:
-        parts.append(f"FAILED: {', '.join(result.failed)}")
+    if failed := dict.fromkeys((*result.failed, *(seen.name for seen in result.errors))):
+        parts.append(f"FAILED: {', '.join(failed)}")
     if result.not_reached:
         parts.append(f"not reached: {', '.join(result.not_reached)}")
     return "; ".join([*parts, f"not proven: {', '.join(not_proven(result))}"])
