@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ from shardlint.smoke import Trial, run
 from shardlint.smoke.job import Job, Seat
 from shardlint.smoke.plan import Deviation
 from shardlint.smoke.progress import Progress
+from shardlint.smoke.ranks_process import RanksProcess
 from shardlint.smoke.records import Cannot, Doing, Record, Uses, parse
 from shardlint.smoke.report import first_cause
 
@@ -62,6 +65,20 @@ def test_a_fault_is_named_in_time_and_no_process_is_left(
     assert cause.startswith("rank 1 (process ")
     assert words in cause
     assert took < within_seconds
+
+
+@pytest.mark.usefixtures("room")
+def test_where_the_process_that_starts_ranks_is_frozen_no_rank_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = RanksProcess.start
+
+    def start_and_freeze(process: RanksProcess, job: Job) -> None:
+        start(process, job)
+        os.kill(process._process.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(RanksProcess, "start", start_and_freeze)
+    why = run(plan(DENSE, tp=2), Trial(stall_seconds=STALL_SECONDS)).could_not_run
+    assert why.startswith("the process that starts the ranks (process ")
+    assert why.endswith(f") was frozen by a signal when nothing had moved for {STALL_SECONDS:g} s")
 
 
 REFUSING = """

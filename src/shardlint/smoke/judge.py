@@ -225,9 +225,15 @@ class Judge(Node):
             elif self._moved + patience < deadline:
                 limit, reason = self._moved + patience, f"when nothing had moved for {patience:g} s"
             if now >= limit:
+                self._look_for_stopped(reason)
                 return reason
             self._listen(limit)
         return ""
+
+    def _look_for_stopped(self, reason: str) -> None:
+        """Ranks of a process that is frozen have perhaps long ended."""
+        if self.process is not None and not self.process.gone and (stopped := self.process.stopped):
+            raise CannotTry(f"the process that starts the ranks (process {stopped}) was frozen by a signal {reason}")
 
     def _own_ended(self) -> bool:
         return all(rank in self.progress.ended for rank in self._ranks(0))

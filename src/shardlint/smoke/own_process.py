@@ -65,6 +65,14 @@ class OwnProcess:
     def fileno(self) -> int:
         return self._reports
 
+    @property
+    def stopped(self) -> int | None:
+        """Its number where a signal has stopped it, so that nothing that it has started is heard to end; only Linux tells."""
+        if sys.platform != "linux":
+            return None
+        stopped = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        return stopped.si_pid if stopped else None
+
     def say(self, data: dict[str, Any]) -> None:
         """Hand over one line of JSON."""
         assert self._process.stdin is not None
