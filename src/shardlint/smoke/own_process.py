@@ -67,7 +67,7 @@ class OwnProcess:
 
     @property
     def stopped(self) -> int | None:
-        """Its number where a signal has stopped it, so that nothing that it has started is heard to end; only Linux tells."""
+        """Its number where a signal has stopped it, and no end of what it has started is heard; only Linux tells."""
         if sys.platform != "linux":
             return None
         stopped = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
