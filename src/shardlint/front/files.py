@@ -42,6 +42,9 @@ PYTHON_CALLS = (b"LLM(", b"Args(", b"Engine(")
 """What a Python file has to hold beside them: most of those that speak of an engine only talk to one."""
 
 
+_MAGIC = frozenset("*?[")
+
+
 class Found(NamedTuple):
     """What was read; what was not, and why; what is wrong with files as files."""
 
@@ -58,7 +61,7 @@ def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool =
     has to do with serving a language model.  Raises CannotRun for a path that is not there
     and for a standard input with nothing in it.
     """
-    names = Pattern("|".join(translate(pattern) for pattern in sorted(set(patterns))))
+    names = _Names(patterns)
     roots = [os.path.realpath(path) for path in paths if path != STANDARD_INPUT]
     search = _Search(names, roots, force_exclude)
     for path in sorted(set(paths)):
@@ -66,8 +69,22 @@ def find(paths: Sequence[str], patterns: Iterable[str], *, force_exclude: bool =
     return search.found
 
 
+class _Names:
+    """Patterns of names as one question; most are endings, which are compared in no time."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        wanted = sorted(set(patterns))
+        endings = [pattern for pattern in wanted if pattern[:1] == "*" and not _MAGIC.intersection(pattern[1:])]
+        self._endings = tuple(pattern[1:] for pattern in endings)
+        self._others = Pattern("|".join(translate(pattern) for pattern in wanted if pattern not in endings) or r"\Z.")
+
+    def have(self, name: str) -> bool:
+        """Whether a name matches one of them."""
+        return name.endswith(self._endings) or self._others.match(name) is not None
+
+
 class _Search:
-    def __init__(self, names: Pattern, roots: list[str], force_exclude: bool) -> None:
+    def __init__(self, names: _Names, roots: list[str], force_exclude: bool) -> None:
         self.names = names
         self.roots = roots
         self.force_exclude = force_exclude
@@ -127,7 +144,7 @@ class _Search:
                 elif entry.is_dir():
                     if entry.name not in SKIPPED_FOLDERS and not is_ignored(path, True, scopes):
                         below.append((path + "/", scopes))
-                elif self.names.match(entry.name) and entry.is_file() and not is_ignored(path, False, scopes):
+                elif self.names.have(entry.name) and entry.is_file() and not is_ignored(path, False, scopes):
                     yield path
             stack.extend(reversed(below))
 
@@ -141,7 +158,7 @@ class _Search:
 
     def _note_link(self, path: str) -> None:
         """A link inside the scanned folders is met under its own name; one that leads out of them is not followed."""
-        if self.names.match(os.path.basename(path)) or os.path.isdir(path):
+        if self.names.have(os.path.basename(path)) or os.path.isdir(path):
             target = os.path.realpath(path)
             if not any(is_inside(target, root) for root in self.roots):
                 self._note(path, "a symbolic link that leads out of the scanned folders; name it to read it")
@@ -201,7 +218,7 @@ def _source(path: str, text: str) -> Source:
 
 def speaks_of_engines(data: bytes) -> bool:
     """Whether a file's bytes hold a word that has to do with serving a language model."""
-    lowered = data.replace(b"\0", b"").lower()  # UTF-16 text has a zero byte in every character
+    lowered = (data.replace(b"\0", b"") if b"\0" in data else data).lower()  # UTF-16 text has one in every character
     return any(word in lowered for word in ENGINE_WORDS)
 
 
@@ -217,7 +234,9 @@ def is_inside(path: str, folder: str) -> bool:
 def _bytes_of(file: BinaryIO) -> bytes:
     """The content, up to one byte more than is read, so that what is too large can be told; a binary's head only."""
     head = file.read(HEAD_BYTES)
-    return head if _is_binary(head) else head + file.read(MOST_BYTES + 1 - len(head))
+    if len(head) < HEAD_BYTES or _is_binary(head):
+        return head
+    return head + file.read(MOST_BYTES + 1 - len(head))
 
 
 def _encoding(data: bytes) -> str:
