@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.disable()  # reading and judging leave no cycles, and looking for some takes a tenth of a run
     try:
         code = _run(words)
-        _flush()
+        flush()
     except BrokenPipeError:  # of `--help | head`
         _silence(sys.stdout, sys.__stdout__)
         return CLEAN
@@ -120,7 +120,7 @@ def put(text: str) -> None:
         _silence(sys.stdout, sys.__stdout__)
 
 
-def _flush() -> None:
+def flush() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:

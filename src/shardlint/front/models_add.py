@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from shardlint.front.failures import CannotRun
 from shardlint.front.hub import Hub, HubFailure, Repository, slow
 from shardlint.front.in_threads import in_threads
+from shardlint.front.main import complain, flush, put
 from shardlint.front.model_store import ModelStore, id_and_revision
 from shardlint.front.models import SIZES_FILE
 from shardlint.report.plain import plain
@@ -40,9 +40,10 @@ class _Adding:
             model_id, revision = id_and_revision(word)
             self._store.folder_of(model_id)
             for line in self._steps(model_id, revision):
-                self._say(f"{line}\n", sys.stdout)
+                put(self._safe(line) + "\n")
+                flush()
         except (CannotRun, HubFailure) as failure:
-            self._say(f"shardlint: {word}: {failure}\n", sys.stderr)
+            complain(self._safe(f"{word}: {failure}"))
             return False
         return True
 
@@ -78,10 +79,8 @@ class _Adding:
         except TimeoutError:
             raise slow(host, self._patience_seconds) from None
 
-    def _say(self, text: str, stream: TextIO) -> None:
-        safe = self._hub.safe if self._hub else plain
-        stream.write(safe(text.removesuffix("\n")) + "\n")
-        stream.flush()
+    def _safe(self, text: str) -> str:
+        return self._hub.safe(text) if self._hub else plain(text)
 
 
 def _in_words(sizes: Mapping[str, Any]) -> str:
