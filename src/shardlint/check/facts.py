@@ -445,7 +445,8 @@ class FileFacts:
 
 
 @cache
-def parameters(function: Callable[..., Any]) -> tuple[Sequence[str], Sequence[Any]]:
-    """The parameters of a judge or applies function, and the defaults of those, the last ones, that may be missing."""
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount], function.__defaults__ or ()
+def parameters(function: Callable[..., Any]) -> tuple[Sequence[str], Sequence[tuple[str, Any]]]:
+    """The parameters of a judge or applies function that must be known, and the others with their defaults."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names, needed = code.co_varnames[: code.co_argcount], code.co_argcount - len(defaults)
+    return names[:needed], tuple(zip(names[needed:], defaults, strict=True))

@@ -94,17 +94,17 @@ def _checked(said: Any) -> Problem | Undecided:
 
 def _arguments(function: Callable[..., Any], facts: Facts) -> list[Any] | Missing:
     """What a function of a rule asks for, in the order of its parameters, up to the first that it cannot do without."""
-    names, defaults = parameters(function)
-    required = len(names) - len(defaults)
+    needed, others = parameters(function)
     answer = facts.answer
     arguments: list[Any] = []
-    for place, name in enumerate(names):
+    for name in needed:
         value = answer(name)
         if value is None or isinstance(value, Unknown):
-            if place < required:
-                return Missing(name, value)
-            value = defaults[place - required]
+            return Missing(name, value)
         arguments.append(value)
+    for name, default in others:
+        value = answer(name)
+        arguments.append(default if value is None or isinstance(value, Unknown) else value)
     return arguments
 
 
