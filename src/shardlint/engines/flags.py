@@ -62,6 +62,10 @@ def read(words: Sequence[Word], table: Table, era: Era, *, takes_positional: boo
     return reader.reading
 
 
+def _has_blanks(key: str) -> bool:
+    return key.split() != [key]
+
+
 class _Reader:
     def __init__(self, words: Sequence[Word], table: Table, era: Era, takes_positional: bool) -> None:
         self.words = words
@@ -127,7 +131,7 @@ class _Reader:
         if not text.startswith("-") or text == "-" or _NEGATIVE_NUMBER.fullmatch(text):
             return False
         key = text.partition("=")[0]
-        return not any(blank.isspace() for blank in key) or self.find(_dashed(key.split()[0])).option is not None
+        return not _has_blanks(key) or self.find(_dashed(key.split()[0])).option is not None
 
     def find(self, key: str) -> Found:
         return self.table.find(key, self.era)
@@ -136,7 +140,7 @@ class _Reader:
         """A word that begins with a dash."""
         text = word.value.lstrip()
         key, equals, _ = text.partition("=")
-        if any(blank.isspace() for blank in key):
+        if _has_blanks(key):
             self.glued(word)
             return
         if len(text) < len(word.value):
