@@ -41,8 +41,16 @@ def is_about(rule: Rule, facts: DeploymentFacts) -> bool:
     return rule.subject == "deployment" and (not rule.engines or facts.engine.name in rule.engines)
 
 
-def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule]) -> Iterator[Finding | NotChecked]:
-    """All that the wanted rules say of one deployment, each finding as often as it is said."""
+NOTHING: frozenset[str] = frozenset()
+
+
+def said_of(
+    deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rule], withheld: frozenset[str] = NOTHING
+) -> Iterator[Finding | NotChecked]:
+    """All that the wanted rules say of one deployment, each finding as often as it is said.
+
+    Of the facts that a rule can do without, those that are `withheld` count as not there.
+    """
     if not facts.engine.judged:
         reason = f"layouts of {facts.engine.label} are read and not judged"
         yield NotChecked(deployment.name, "*", "engine", reason, "", deployment.at.path)
@@ -52,7 +60,7 @@ def said_of(deployment: Deployment, facts: DeploymentFacts, wanted: Sequence[Rul
     place = fallback_place(deployment)
     for rule in wanted:
         if is_about(rule, facts):
-            for said in _said(rule, facts):
+            for said in _said(rule, facts, withheld):
                 yield _placed(rule, said, place, deployment.name)
 
 
@@ -68,15 +76,15 @@ def _placed(rule: Rule, said: Problem | Undecided, fallback: Span, deployment: s
     return NotChecked(deployment, rule.name, said.missing, unknown.reason, unknown.settle_by, fallback.path)
 
 
-def _said(rule: Rule, facts: Facts) -> Sequence[Problem | Undecided]:
+def _said(rule: Rule, facts: Facts, withheld: frozenset[str] = NOTHING) -> Sequence[Problem | Undecided]:
     try:
         if rule.applies is not None:
-            wanted = _arguments(rule.applies, facts)
+            wanted = _arguments(rule.applies, facts, withheld)
             if isinstance(wanted, Missing):
                 return wanted.said
             if not rule.applies(*wanted):
                 return ()
-        arguments = _arguments(rule.judge, facts)
+        arguments = _arguments(rule.judge, facts, withheld)
         if isinstance(arguments, Missing):
             return arguments.said
         return [_checked(said) for said in rule.judge(*arguments)]
@@ -92,7 +100,7 @@ def _checked(said: Any) -> Problem | Undecided:
     return said
 
 
-def _arguments(function: Callable[..., Any], facts: Facts) -> list[Any] | Missing:
+def _arguments(function: Callable[..., Any], facts: Facts, withheld: frozenset[str]) -> list[Any] | Missing:
     """What a function of a rule asks for, in the order of its parameters, up to the first that it cannot do without."""
     needed, others = parameters(function)
     answer = facts.answer
@@ -103,7 +111,7 @@ def _arguments(function: Callable[..., Any], facts: Facts) -> list[Any] | Missin
             return Missing(name, value)
         arguments.append(value)
     for name, default in others:
-        value = answer(name)
+        value = None if name in withheld else answer(name)
         arguments.append(default if value is None or isinstance(value, Unknown) else value)
     return arguments
 

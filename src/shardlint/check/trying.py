@@ -16,6 +16,10 @@ from shardlint.findings.records import NamedTuple
 from shardlint.text import Library
 
 
+ADVICE = frozenset({"legal"})
+"""Facts by which rules advise, and do not judge."""
+
+
 class Tried(NamedTuple):
     """What the rules say of one layout, and the facts that they asked for."""
 
@@ -57,7 +61,10 @@ class Trial:
         )
 
     def findings(self, knobs: Mapping[str, Any], families: Container[str]) -> Iterator[Finding]:
-        """What the rules of some families find in the same, judged no further than it is asked for."""
+        """What the rules of some families find in the same, judged no further than it is asked for.
+
+        Their advice does not say what else would be legal.
+        """
         facts = self.facts(knobs)
         rules = [rule for rule in self._rules if rule.family in families]
-        return (item for item in said_of(facts.deployment, facts, rules) if isinstance(item, Finding))
+        return (item for item in said_of(facts.deployment, facts, rules, ADVICE) if isinstance(item, Finding))
