@@ -44,26 +44,29 @@ def judge_each(readings: Sequence[FileReading], library: Library, settings: Sett
     """The same, a report for each file: on its deployments, wherever what they are made of stands."""
     wanted = [rule for rule in settings.registry.rules if settings.wants(rule)]
     unheard = [rule for rule in settings.registry.rules if rule not in wanted]
+    of_files = [rule for rule in wanted if rule.subject == "file"]
     shared = Shared()
     for reading in readings:
-        findings, missed = _judged(reading, wanted, library, settings, shared)
+        start, file = reading.source.span(0, 0), FileFacts(reading)
+        said = [item for rule in of_files for item in judge(rule, file, start)]
+        said += _said_of_deployments(reading, wanted, library, settings, shared)
+        findings = sorted(dict.fromkeys(item for item in said if isinstance(item, Finding)), key=_place)
+        missed = [item for item in said if isinstance(item, NotChecked)]
         shown, ignored = _weighed(reading, findings, wanted, unheard, missed, library)
         yield _report([reading], shown, ignored, missed)
 
 
-def _judged(
+def _said_of_deployments(
     reading: FileReading, wanted: Sequence[Rule], library: Library, settings: Settings, shared: Shared
-) -> tuple[list[Finding], list[NotChecked]]:
-    start = reading.source.span(0, 0)
-    said = [item for rule in wanted if rule.subject == "file" for item in judge(rule, FileFacts(reading), start)]
+) -> Iterator[Finding | NotChecked]:
     for deployment in reading.deployments:
         facts = DeploymentFacts(deployment, library, settings, reading.deployments, shared)
         trial = Trial(deployment, library, settings, shared)
-        said += with_suggestions(facts, trial, list(said_of(deployment, facts, wanted)))
-    findings = sorted(
-        {item: None for item in said if isinstance(item, Finding)}, key=lambda f: (f.line, f.column, f.code)
-    )
-    return findings, [item for item in said if isinstance(item, NotChecked)]
+        yield from with_suggestions(facts, trial, list(said_of(deployment, facts, wanted)))
+
+
+def _place(finding: Finding) -> tuple[int, int, str]:
+    return finding.line, finding.column, finding.code
 
 
 def _weighed(
@@ -86,7 +89,7 @@ def _weighed(
     for rule in wanted:
         if rule.subject == "comments":
             shown += [item for item in judge(rule, facts, start) if isinstance(item, Finding)]
-    return sorted(shown, key=lambda f: (f.line, f.column, f.code)), covered
+    return sorted(shown, key=_place), covered
 
 
 def _ignores_beside(reading: FileReading, findings: Sequence[Finding], library: Library) -> Iterator[Ignore]:

@@ -15,7 +15,6 @@ from shardlint.findings import Finding, Located, NotChecked, Rule
 from shardlint.findings.records import NamedTuple
 from shardlint.text import Library
 
-
 ADVICE = frozenset({"legal"})
 """Facts by which rules advise, and do not judge."""
 

@@ -60,6 +60,8 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """The place of `text[start:end]`."""
+        if end == 0:  # the file itself
+            return Span(self.path, 1, 1, 1, 1)
         line_starts = self._starts()
         line = bisect_right(line_starts, start)
         end_line = bisect_right(line_starts, end)
