@@ -96,8 +96,13 @@ class Page:
 
     def below(self, node: Any, path: Iterable[str | int]) -> Node | None:
         """The wrapper of what stands at the end of a path: nothing before it is wrapped."""
+        known = self._entries
         for step in path:
-            node = self.child(node, step)
+            if node.id == "mapping" and id(node) in known and type(step) is str:  # most steps, and they are many
+                entry = known[id(node)].get(step)
+                node = None if entry is None else entry[1]
+            else:
+                node = self.child(node, step)
             if node is None:
                 return None
         return self.wrap(node)
@@ -430,11 +435,12 @@ class Scalar(Node):
 
     def located(self) -> Located[str] | Unknown:
         """The value and its place; Unknown where a template or an application's tag (`!Ref`) decides it."""
-        span, spelled = self.span, self.spelled
-        if self._page.masks and self.templated:
+        page, start, end, tag = self._page, self.start, self.end, self._node.tag
+        span, spelled = page.source.span(start, end), page.source.text[start:end]
+        if page.masks and self.templated:
             return Unknown("templated", span, spelled, settle_by="render the template first")
-        if not self.tag.startswith(CORE_TAGS) and self.tag != "!":
-            return Unknown(f"the tag {self.tag} decides it", span, spelled)
+        if not tag.startswith(CORE_TAGS) and tag != "!":
+            return Unknown(f"the tag {tag} decides it", span, spelled)
         return Located(str(self._node.value), span, spelled)
 
 
