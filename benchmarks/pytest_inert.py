@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from run import BARE, environment, medians
+from run import BARE, environment, least
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_nothing.py")
 IMPORT = """\
@@ -51,7 +51,7 @@ def main() -> int:
         (folder / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
         seconds, modules = imported(folder, options.rounds)
         without = (*PYTEST[:-1], "-p", "no:shardlint", PYTEST[-1])
-        bare, inert, absent = medians((BARE, PYTEST, without), folder, options.rounds)
+        bare, inert, absent = least((BARE, PYTEST, without), folder, options.rounds)
     ratios = {"modules": float(len(modules)), "import": seconds / bare, "run": inert / absent}
     print(f"modules  {len(modules)} (at most {BUDGET['modules']}): {', '.join(modules)}")
     print(f"import   {seconds * 1000:.2f} ms CPU = {ratios['import']:.3f} x bare Python (at most {BUDGET['import']:g})")
