@@ -1,7 +1,8 @@
-"""Plans for the tests of the smoke test."""
+"""Plans, and a manifest, for the tests of the smoke test."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from shardlint.engines.versions import Version
@@ -72,3 +73,20 @@ def plan(config: dict[str, Any], *deviations: Deviation, **sizes: Any) -> Plan:
 def messages(result: SmokeResult, claim: str) -> dict[int, str]:
     """What each rank has against a claim."""
     return {judged.rank: judged.message for judged in result.claims if judged.name == claim and not judged.ok}
+
+
+def deployment(name: str, gpus: int, *degrees: str) -> str:
+    """The manifest of a server of `org/one` in one pod, its degrees as words of its command."""
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  template:
+    spec:
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:v0.33.0
+        command: {json.dumps(["vllm", "serve", "org/one", *degrees])}
+        resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}
+"""

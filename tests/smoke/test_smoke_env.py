@@ -11,24 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from smoke_plans import DENSE
+from smoke_plans import DENSE, deployment
 
 from shardlint.front.main import main
 from shardlint.smoke.job import PORT, NowhereToMeet, Seat, launched_hosts, launched_seat
 
-MANIFEST = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: pair}
-spec:
-  template:
-    spec:
-      containers:
-      - name: vllm
-        image: vllm/vllm-openai:v0.33.0
-        command: [vllm, serve, org/one, --tensor-parallel-size, "2"]
-        resources: {limits: {nvidia.com/gpu: 2}}
-"""
+MANIFEST = deployment("pair", 2, "--tensor-parallel-size", "2")
 SMOKE = ["smoke", "pair.yaml", "--models", "models.json"]
 
 

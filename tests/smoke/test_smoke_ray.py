@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from smoke_plans import DENSE, plan
+from smoke_plans import DENSE, deployment, plan
 from smoke_processes import none_left_within, processes_of
 
 from shardlint.front.main import main
@@ -28,19 +28,7 @@ from shardlint.smoke.report import first_cause
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
 
-MANIFEST = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: three}
-spec:
-  template:
-    spec:
-      containers:
-      - name: vllm
-        image: vllm/vllm-openai:v0.33.0
-        command: [vllm, serve, org/one, --tensor-parallel-size, "2", --data-parallel-size, "3"]
-        resources: {limits: {nvidia.com/gpu: 6}}
-"""
+MANIFEST = deployment("three", 6, "--tensor-parallel-size", "2", "--data-parallel-size", "3")
 SMOKE = ["smoke", "three.yaml", "--models", "models.json", "--launch", "ray"]
 
 CLUSTER = """

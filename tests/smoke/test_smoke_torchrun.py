@@ -7,21 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from smoke_plans import DENSE
+from smoke_plans import DENSE, deployment
 
-MANIFEST = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: four}
-spec:
-  template:
-    spec:
-      containers:
-      - name: vllm
-        image: vllm/vllm-openai:v0.33.0
-        command: [vllm, serve, org/one, --tensor-parallel-size, "2", --pipeline-parallel-size, "2"]
-        resources: {limits: {nvidia.com/gpu: 4}}
-"""
+MANIFEST = deployment("four", 4, "--tensor-parallel-size", "2", "--pipeline-parallel-size", "2")
 
 
 def test_the_processes_of_torchrun_share_the_ranks(tmp_path: Path) -> None:
