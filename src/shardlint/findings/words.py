@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 GPU`, `8 GPUs`, `2 replicas`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """`1 GPU`, `8 GPUs`; of a noun that takes no s, `2 processes`, both are given."""
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def figure(value: float, digits: int = 6) -> str:

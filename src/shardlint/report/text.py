@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from shardlint.findings import SEVERITIES, FileNote, Finding, NotChecked, Related, Report
+from shardlint.findings.words import counted
 from shardlint.report.json import summary
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
@@ -156,17 +157,13 @@ def _list(words: Iterable[str]) -> str:
 def _summary(report: Report, colour: bool) -> str:
     counts = summary(report)
     worst = next((severity for severity in SEVERITIES if counts[f"{severity}s"]), None)
-    found = ", ".join(_count(counts[f"{severity}s"], severity) for severity in SEVERITIES if counts[f"{severity}s"])
+    found = ", ".join(counted(counts[f"{severity}s"], severity) for severity in SEVERITIES if counts[f"{severity}s"])
     said = paint(found or "nothing found", worst or "good", colour)
     ignored = f"{counts['ignored']} ignored" if counts["ignored"] else ""
-    missed = f"{_count(counts['not_checked'], 'check')} not made" if counts["not_checked"] else ""
+    missed = f"{counted(counts['not_checked'], 'check')} not made" if counts["not_checked"] else ""
     rest = ", ".join(part for part in (ignored, missed) if part)
-    files = _count(counts["files"], "file")
+    files = counted(counts["files"], "file")
     if not (worst or counts["deployments"] or rest):
         return f"no deployment to check in {files}"
-    where = f"{_count(counts['deployments'], 'deployment')} of {files}"
+    where = f"{counted(counts['deployments'], 'deployment')} of {files}"
     return f"{said} in {where}" + (f" ({rest})" if rest else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from shardlint.deployment import Deployment
 from shardlint.findings import Finding
+from shardlint.findings.words import counted
 from shardlint.report.json import SCHEMA, finding_json
 from shardlint.report.paint import paint
 from shardlint.report.plain import plain
@@ -41,8 +42,8 @@ def upgrade_text(upgrades: Sequence[Upgrade], release: str, colour: bool) -> Ite
             yield ""
     counts = _summary(upgrades)
     yield (
-        f"{counts['changed']} of {_counted(counts['deployments'], 'deployment')} of vLLM would change with {release}: "
-        f"{_counted(counts['appear'], 'finding')} would appear, {counts['go']} would go"
+        f"{counts['changed']} of {counted(counts['deployments'], 'deployment')} of vLLM would change with {release}: "
+        f"{counted(counts['appear'], 'finding')} would appear, {counts['go']} would go"
     )
 
 
@@ -53,10 +54,6 @@ def _since(upgrade: Upgrade) -> str:
 def _line(sign: str, finding: Finding, colour: bool) -> str:
     label = paint(f"{finding.severity}[{finding.code} {finding.rule}]", finding.severity, colour)
     return f"{sign} {plain(finding.path)}:{finding.line}:{finding.column}: {label}: {plain(finding.message)}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def upgrade_json(upgrades: Sequence[Upgrade], release: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import yaml
 
 from shardlint.findings.patterns import Pattern
+from shardlint.findings.words import counted
 from shardlint.smoke.job import PORT
 from shardlint.smoke.ray_process import PHASES
 from shardlint.smoke.without_secrets import HOLDERS, without_secrets
@@ -95,7 +96,7 @@ def emitted(kind: Kind, served: Served, image: str | None = None) -> Emitted:
     warnings: list[str] = []
     documents = list(_MAKERS[kind](served, pod, warnings))
     text = "---\n".join(yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110) for document in documents)
-    head = [f"# Tries the layout of {served.name} where it will run: {_count(served.nodes, 'pod')} of its own kind."]
+    head = [f"# Tries the layout of {served.name} where it will run: {counted(served.nodes, 'pod')} of its own kind."]
     if image is None:
         head.append(
             "# The image has to hold shardlint, which servers' images do not bring; --image names one that does."
@@ -386,10 +387,6 @@ def _config_map(served: Served, pod: _Pod) -> dict[str, Any]:
         raise NotEmitted(NO_YAML) from failure
     data = {"manifest.yaml": manifest, "models.json": json.dumps(served.models, indent=1)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": pod.metadata, "data": data}
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, NamedTuple
 
+from shardlint.findings.words import counted
 from shardlint.layout import Group, Sizes
 
 TOKENS = 8
@@ -132,13 +133,13 @@ class Plan(NamedTuple):
         parts = [", ".join(dict.fromkeys(smaller)) or "the sizes of the model"]
         if self.heads:
             parts.append(
-                f"{_number(self.heads.query, 'query head')}, {_number(self.heads.kv, 'KV head')} of {HEAD_DIM}"
+                f"{counted(self.heads.query, 'query head')}, {counted(self.heads.kv, 'KV head')} of {HEAD_DIM}"
             )
         if experts:
-            parts.append(f"{_number(experts.number, 'expert')}, {experts.per_token} for a token")
+            parts.append(f"{counted(experts.number, 'expert')}, {experts.per_token} for a token")
         stages = "+".join(str(stop - start) for start, stop in self.stages)
         several = f" in stages of {stages}" if len(self.stages) > 1 else ""
-        parts += [f"all {_number(self.layers, 'layer')}{several}", f"{TOKENS} tokens"]
+        parts += [f"all {counted(self.layers, 'layer')}{several}", f"{TOKENS} tokens"]
         return "; ".join([*parts, f"whole numbers, tolerance 0, then {self.dtype}, tolerance {self.tolerance:.1g}"])
 
     def world_of(self, rank: int) -> Group:
@@ -206,7 +207,3 @@ def _degrees(sizes: Sizes) -> tuple[tuple[DegreeName, int], ...]:
 
 def _tuples(table: list[list[int]]) -> Any:
     return tuple(tuple(row) for row in table)
-
-
-def _number(count: int, one: str) -> str:
-    return f"{count} {one if count == 1 else one + 's'}"

@@ -11,6 +11,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from shardlint.findings.words import counted
 from shardlint.smoke.observations import Observation, Weight
 from shardlint.smoke.surroundings import Surroundings
 
@@ -99,7 +100,7 @@ def _devices(needs: Needs, around: Surroundings) -> Iterator[Observation]:
         "devices",
         "error",
         around.host,
-        f"{_count(len(usable), 'GPU')} can be used, {needs.ranks_here} are planned for this host{why}",
+        f"{counted(len(usable), 'GPU')} can be used, {needs.ranks_here} are planned for this host{why}",
         "give the pod or container all of its GPUs, or plan for fewer ranks",
     )
 
@@ -249,7 +250,3 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 def _list(words: Iterable[str]) -> str:
     return ", ".join(words) or "none"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

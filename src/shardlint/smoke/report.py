@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from shardlint._version import __version__
+from shardlint.findings.words import counted
 from shardlint.smoke.claims import JUDGED_FROM_OUTSIDE, expected, in_words
 from shardlint.smoke.comparison import changes, other_plan
 from shardlint.smoke.exchanges import Exchange, Timing, best_known, by_exchange, whole_classes
@@ -114,7 +115,7 @@ def headline(result: SmokeResult, name: str = "") -> str:
         return f"{what} was not tried: {result.could_not_run}"
     if not result.backend:
         count = len(result.errors)
-        found = f"{_number(count, 'error')} in the surroundings" if count else "nothing speaks against it"
+        found = f"{counted(count, 'error')} in the surroundings" if count else "nothing speaks against it"
         return f"{what}: {found}{_looked_at(result)}; no rank was started, and nothing else is proven"
     parts = [f"{what} on {_where(result)}", f"proven: {', '.join(result.proven) or 'nothing'}"]
     if failed := dict.fromkeys((*result.failed, *(seen.name for seen in result.errors))):
@@ -133,7 +134,7 @@ def _looked_at(result: SmokeResult) -> str:
     without = [host.name for host in first if not host.around.gpus]
     if not without:
         return f" {where}"
-    ranks = _number(len(result.plan.ranks), "rank")
+    ranks = counted(len(result.plan.ranks), "rank")
     which = f", {', '.join(without)} of them without a GPU" if len(first) > 1 else ", which has no GPU"
     return f" {where}{which}: {ranks} would be tried on CPUs, and nothing of GPUs and NCCL was looked at"
 
@@ -165,11 +166,11 @@ def _where(result: SmokeResult) -> str:
     names = {places(result.hosts)[host.node]: host.name for host in result.hosts}
     where = f"{len(names)} hosts: {', '.join(names.values())}" if len(names) > 1 else "one host"
     if result.backend == "nccl":
-        return f"{_number(ranks, 'GPU')} of {where} (NCCL, torch {result.torch})"
+        return f"{counted(ranks, 'GPU')} of {where} (NCCL, torch {result.torch})"
     if result.backend == ON_ONE_GPU:
         each = "each of " if len(names) > 1 else ""
-        return f"one GPU of {each}{where}, which {_number(ranks, 'rank')} share (gloo, torch {result.torch})"
-    return f"CPU ({_number(ranks, 'process', 'processes')} of {where}, gloo, torch {result.torch})"
+        return f"one GPU of {each}{where}, which {counted(ranks, 'rank')} share (gloo, torch {result.torch})"
+    return f"CPU ({counted(ranks, 'process', 'processes')} of {where}, gloo, torch {result.torch})"
 
 
 def _observation_lines(result: SmokeResult) -> Iterator[str]:
@@ -236,7 +237,7 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
         return
     judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
     if result.backend != "nccl" and result.level != "full":
-        count = f"{_number(len(known), 'exchange')} of a step timed"
+        count = f"{counted(len(known), 'exchange')} of a step timed"
         yield f"links: {count} by gloo, which says nothing of links between GPUs (times: --level full, --format json)"
         return
     judged = "" if result.backend == "nccl" else " (by gloo, whose speed says nothing of links between GPUs)"
@@ -247,9 +248,9 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
         beside = f", {max(each.median_us for each in together):.0f} us with all groups at once" if together else ""
         beside = ", all groups at once" if timings is together else beside
         cut = f" cut to {_bytes(slowest.bytes)}" if _is_cut(slowest) else ""
-        in_a_step = f"; {_number(exchange.times, 'time')} in a step: {_figure(slowest.step_ms)} ms"
+        in_a_step = f"; {counted(exchange.times, 'time')} in a step: {_figure(slowest.step_ms)} ms"
         yield (
-            f"      {exchange.phase} of {_number(exchange.tokens, 'token')}: {exchange.kind} {_members(slowest.group)} "
+            f"      {exchange.phase} of {counted(exchange.tokens, 'token')}: {exchange.kind} {_members(slowest.group)} "
             f"{exchange.operation} ({exchange.purpose}) of {_bytes(exchange.bytes)}{cut}: "
             f"median {slowest.median_us:.0f} us, p99 {slowest.p99_us:.0f} us, "
             f"{_figure(slowest.algorithm_bandwidth)} GB/s of algorithm, {_figure(slowest.bus_bandwidth)} GB/s of bus"
@@ -259,7 +260,7 @@ def _timing_lines(result: SmokeResult) -> Iterator[str]:
         of_phase = [timings for exchange, timings in known.items() if exchange.phase == phase]
         missing = sum(exchange.phase == phase for exchange in result.not_timed)
         if missing:
-            count = _number(len(of_phase) + missing, "exchange")
+            count = counted(len(of_phase) + missing, "exchange")
             yield f"      {phase}: {missing} of {count} not timed in all groups: no sum of a step"
             continue
         if any(_is_cut(timing) for timings in of_phase for timing in timings):
@@ -380,12 +381,8 @@ def _verdict(result: SmokeResult) -> str:
         (name, kind, all((name, kind, rank) in judged for rank in ranks)) for name, kind, ranks in _by_kind(result)
     ]
     open_still = sum(not is_judged and (name, kind) not in wrong for name, kind, is_judged in claims)
-    count = _number(len(claims), "claim")
+    count = counted(len(claims), "claim")
     if not wrong and not open_still:
         return f"{count} held {seconds}"
     parts = [f"{len(wrong)} failed"] * bool(wrong) + [f"{open_still} not reached"] * bool(open_still)
     return f"of {count} {' and '.join(parts)} {seconds}"
-
-
-def _number(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
